@@ -1,0 +1,72 @@
+PYTHON ?= python3
+
+PIP := bin/python -m pip --quiet --disable-pip-version-check install
+OLDEST_TEST_DEPS := hypothesis pandas polars pyarrow pytest
+
+.PHONY: help test unit lint format test-oldest study figures clean
+
+help:
+	@echo 'make test         lint, all tests, and the oldest-versions tests'
+	@echo 'make unit         all tests and doctests'
+	@echo 'make lint         ruff check, ruff format --check, mypy'
+	@echo 'make format       let ruff fix and format the code'
+	@echo 'make test-oldest  estimator and neighbourhood tests on constraints/oldest.txt'
+	@echo 'make study        run the study (python -m lnml.study)'
+	@echo 'make figures      redraw the figures of the documentation'
+	@echo 'make clean        remove environments, caches and build products'
+	@echo 'Choose the interpreter with PYTHON=...; it must be Python 3.11 or newer.'
+
+test: lint unit test-oldest
+
+unit: .venv/.test
+	.venv/bin/python -m pytest
+
+lint: .venv/.test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: .venv/.test
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+# Numba's on-disk cache is kept apart from that of .venv: the two would overwrite each other.
+test-oldest: .venv-oldest/.test
+	NUMBA_CACHE_DIR='$(CURDIR)/.venv-oldest/numba-cache' \
+		.venv-oldest/bin/python -m pytest tests/estimators tests/neighborhoods
+
+study: .venv/.core
+	.venv/bin/python -m lnml.study
+
+figures: .venv/.test
+	.venv/bin/python docs/figures/make_neighborhoods.py
+
+clean:
+	rm -rf .venv .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Stamps. An install is repeated only when what it depends on is newer than its stamp; the test
+# install contains the core install, so it refreshes both.
+
+.venv/.created .venv-oldest/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"lnml needs Python 3.11 or newer, but $(PYTHON) is Python " + sys.version.split()[0] \
+		+ ". Name another one: make PYTHON=/path/to/python ...")'
+	@echo 'Creating $(@D) ...'
+	@$(PYTHON) -m venv $(@D)
+	@touch $@
+
+.venv/.core: .venv/.created pyproject.toml
+	@echo 'Installing lnml into .venv ...'
+	@.venv/$(PIP) -e .
+	@touch $@
+
+.venv/.test: .venv/.created pyproject.toml
+	@echo 'Installing lnml and its test tools into .venv ...'
+	@.venv/$(PIP) -e '.[test]'
+	@touch .venv/.core $@
+
+.venv-oldest/.test: .venv-oldest/.created pyproject.toml constraints/oldest.txt
+	@echo 'Installing lnml and its oldest supported dependencies into .venv-oldest ...'
+	@.venv-oldest/$(PIP) --only-binary :all: -c constraints/oldest.txt -e . $(OLDEST_TEST_DEPS)
+	@touch $@

@@ -1,0 +1,10 @@
+"""Learn a distance metric together with the neighbourhoods it is learned from."""
+
+from lnml.estimators.lmnn import LMNN
+from lnml.estimators.lnml import LNML
+from lnml.estimators.mcml import MCML
+from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
+
+__all__ = ["LMNN", "LNML", "MCML", "Neighborhoods", "assign_neighborhoods"]
+
+__version__ = "0.1.0.dev0"

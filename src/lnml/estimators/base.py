@@ -1,0 +1,146 @@
+"""What fitting has in common for all metric learners."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from lnml.estimators.init import initial_components
+from lnml.estimators.validation import (
+    check_integer,
+    check_target_neighbors,
+    check_training_data,
+    refuse_unknown,
+)
+from lnml.kernels import get_kernels
+from lnml.metric import MahalanobisMetric
+from lnml.neighborhoods.graph import Neighborhoods
+from lnml.objectives.contract import MetricProblem, Solution, TrainingSet
+from lnml.solvers.monitor import Monitor
+
+
+class MetricLearner(MahalanobisMetric, ABC):
+    """Base of the estimators that learn a metric from given neighbourhoods.
+
+    A subclass names its problem (:meth:`metric_problem`) and the neighbourhoods
+    it uses by default (:meth:`default_targets`); a subclass whose problem keeps
+    the contract of docs/contract.md also works inside :class:`lnml.LNML`.
+    """
+
+    n_components: int | None = None
+    init: Any = "identity"
+    tol: float = 1e-3
+    warm_start: bool = False
+    callback: Any = None
+    verbose: int = 0
+    random_state: Any = None
+
+    @abstractmethod
+    def metric_problem(self, training: TrainingSet) -> MetricProblem:
+        """Check the parameters and return the problem to solve."""
+
+    @abstractmethod
+    def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Any:
+        """Target neighbours when the user gives none."""
+
+    def fit(self, X: Any, y: Any, *, target_neighbors: Any = None, **unknown: Any) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training data, float32 or float64 (others become float64).
+        y : array-like of shape (n,)
+            Class labels.
+        target_neighbors : Neighborhoods or (sparse) array of shape (n, n), optional
+            Non-zero where column j is a target neighbour of row i.
+
+        Returns
+        -------
+        self
+        """
+        refuse_unknown(type(self).__name__, unknown, "X, y and target_neighbors")
+        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        with untouched_on_failure(self), get_kernels().session():
+            X, classes, codes = check_training_data(self, X, y)
+            training = TrainingSet.from_labels(X, codes, get_kernels())
+            problem = self.metric_problem(training)
+            components = self.initial_components(X, codes)
+            if target_neighbors is None:
+                targets = self.default_targets(training, classes)
+            else:
+                given = check_target_neighbors(target_neighbors, codes)
+                targets = given.renumbered(np.argsort(training.order))
+            solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
+            monitor.close()
+            self._store(solution, X.dtype, classes)
+            self._store_targets(targets, training)
+        warn_if_unfinished(self, solution, "max_iter")
+        return self
+
+    def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Components (r x d) the fit starts from: warm start, or ``init``."""
+        d = X.shape[1]
+        rank = (
+            d if self.n_components is None else check_integer("n_components", self.n_components, 1)
+        )
+        if rank > d:
+            raise ValueError(
+                f"n_components={rank} exceeds the {d} features of X: a metric over {d} features "
+                f"has at most {d} components; use n_components=None or <= {d}"
+            )
+        if self.warm_start and hasattr(self, "components_"):
+            if self.components_.shape != (rank, d):
+                raise ValueError(
+                    f"warm_start needs components of shape ({rank}, {d}), the fitted ones have "
+                    f"{self.components_.shape}: set warm_start=False to start anew"
+                )
+            return self.components_.astype(np.float64)
+        return initial_components(self.init, rank, X, codes, self.random_state)
+
+    def _store(self, solution: Solution, dtype: np.dtype, classes: np.ndarray) -> None:
+        self.components_ = solution.components.astype(dtype)
+        self.classes_ = classes
+        self.objective_ = solution.objective
+        self.duality_gap_ = solution.gap
+        self.converged_ = solution.converged
+        self.history_ = solution.history
+        self.n_iter_ = len(solution.history)
+
+    def _store_targets(self, targets: Neighborhoods | None, training: TrainingSet) -> None:
+        if targets is None:
+            self.__dict__.pop("target_neighbors_", None)
+            return
+        self.target_neighbors_ = targets.renumbered(training.order).to_graph()
+        self.n_target_neighbors_ = np.diff(self.target_neighbors_.indptr)
+
+
+@contextmanager
+def untouched_on_failure(estimator: Any) -> Iterator[None]:
+    """Give an estimator its old attributes back when a fit fails or is interrupted."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def warn_if_unfinished(estimator: Any, solution: Solution, limit: str) -> None:
+    """Non-convergence is never silent, unless the user's callback asked for it."""
+    if estimator.converged_ or solution.stopped:
+        return
+    gap = "" if solution.gap is None else f" with a relative duality gap of {solution.gap:.1e}"
+    warnings.warn(
+        f"{type(estimator).__name__} stopped at {limit}={getattr(estimator, limit)}{gap} "
+        f"(tol={estimator.tol:g}): raise {limit}, or accept a larger tol",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,58 @@
+"""The metric a fit starts from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import null_space
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils import check_random_state
+
+NAMES = ("identity", "pca", "lda", "random")
+
+
+def initial_components(
+    init: Any, n_components: int, X: np.ndarray, codes: np.ndarray, random_state: Any
+) -> np.ndarray:
+    """Components (n_components x d) named or given by ``init``, in float64."""
+    d = X.shape[1]
+    if not isinstance(init, str):
+        return _given(init, n_components, d)
+    if init == "identity":
+        return np.eye(n_components, d)
+    if init == "random":
+        rng = check_random_state(random_state)
+        return rng.standard_normal((n_components, d)) / np.sqrt(d)
+    if init == "pca":
+        found = PCA(min(n_components, *X.shape), random_state=random_state).fit(X).components_
+        return _completed(found, n_components)
+    if init == "lda":
+        lda = LinearDiscriminantAnalysis(solver="svd").fit(X, codes)
+        return _completed(lda.scalings_.T[:n_components], n_components)
+    raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")
+
+
+def _given(init: Any, n_components: int, d: int) -> np.ndarray:
+    components = np.array(init, dtype=np.float64)
+    if components.shape != (n_components, d):
+        raise ValueError(
+            f"init has shape {components.shape}, but n_components x features is "
+            f"({n_components}, {d}): pass an array of that shape"
+        )
+    if not np.isfinite(components).all():
+        raise ValueError("init contains NaN or inf: pass finite components")
+    return components
+
+
+def _completed(found: np.ndarray, n_components: int) -> np.ndarray:
+    """Add orthogonal directions where a method gives fewer than n_components.
+
+    A zero row of L has zero gradient and would never move.
+    """
+    found = np.asarray(found, dtype=np.float64)
+    missing = n_components - found.shape[0]
+    if missing <= 0:
+        return found
+    return np.vstack([found, null_space(found).T[:missing]])

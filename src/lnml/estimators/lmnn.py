@@ -1,0 +1,138 @@
+"""Large margin nearest neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lnml.estimators.base import MetricLearner
+from lnml.estimators.validation import check_between, check_integer
+from lnml.neighborhoods.assignment import warn_small_classes
+from lnml.neighborhoods.graph import Neighborhoods
+from lnml.neighborhoods.learned import nearest_neighborhoods
+from lnml.objectives.contract import TrainingSet
+from lnml.objectives.lmnn import LMNNProblem
+
+
+class LMNN(MetricLearner):
+    """Large margin nearest neighbours, solved to a proved optimality gap.
+
+    Pulls every row towards its target neighbours and pushes rows of other
+    classes out of their neighbourhood by a margin: minimises the sum over
+    target pairs (i, j) of ``(1 - mu) D_ij + mu * sum_l max(0, 1 + D_ij - D_il)``
+    with D the squared learned distance and l over the rows of other classes.
+    The problem is convex in the metric; the fit stops when the relative duality
+    gap is at most ``tol``.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        Target neighbours of every row: its nearest rows of the same class by
+        Euclidean distance, ties to the lower index. ``fit(target_neighbors=...)``
+        replaces them.
+    push_weight : float, default=0.5
+        mu, the weight of the hinge, above 0 and below 1.
+    n_components : int, default=None
+        Rows of L, at most the number of features (the default). Fewer give a
+        metric of low rank: the problem is then not convex, ``duality_gap_`` is
+        still measured against the bound over metrics of *any* rank, and the fit
+        also stops when five iterations gain less than ``tol / 10``.
+    init : {'identity', 'pca', 'lda', 'random'} or array of shape (r, d), default='identity'
+        Metric to start from, up to its scale. The optimum of the full-rank
+        problem does not depend on it.
+    max_iter : int, default=100
+        Most iterations; one is up to 30 L-BFGS steps and one exact search.
+    tol : float, default=1e-3
+        Largest relative duality gap, (objective - bound) / objective.
+    warm_start : bool, default=False
+        Start from the components of the last fit.
+    callback : callable, default=None
+        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        return True to stop with the best metric so far.
+    verbose : int, default=0
+        Show a live line on stderr.
+    random_state : int, RandomState or None, default=None
+        Seed of ``init='random'``; nothing else is random.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, d)
+        L; the learned squared distance is the sum of squares of L (a - b).
+    objective_ : float
+        The exact objective at ``components_``.
+    duality_gap_ : float
+        Proved: no metric has an objective below ``objective_ * (1 - duality_gap_)``.
+    converged_ : bool
+        Whether the fit met its stopping rule.
+    history_ : list of dict
+        One record per iteration: objective, bound, gap, certified (whether the
+        objective is exact, by a full search), n_active triplets, n_evaluations,
+        seconds.
+    n_iter_ : int
+        Number of iterations.
+    target_neighbors_ : scipy.sparse.csr_array of shape (n, n)
+        The target neighbours used.
+    n_target_neighbors_ : ndarray of shape (n,)
+        How many each row has.
+    classes_ : ndarray
+        Class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Their names, where X has string column names.
+
+    References
+    ----------
+    Weinberger, Saul. Distance metric learning for large margin nearest neighbor
+    classification. JMLR 10, 2009.
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> wine = load_dataset("wine")
+    >>> model = LMNN().fit(wine.data, wine.target)
+    >>> model.converged_, model.duality_gap_ <= 1e-3
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 3,
+        push_weight: float = 0.5,
+        n_components: int | None = None,
+        init: Any = "identity",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        callback: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.push_weight = push_weight
+        self.n_components = n_components
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def metric_problem(self, training: TrainingSet) -> LMNNProblem:
+        """Return the LMNN problem over the training data."""
+        check_between("tol", self.tol, 0.0, 1.0)
+        return LMNNProblem(
+            training,
+            check_between("push_weight", self.push_weight, 0.0, 1.0),
+            check_integer("max_iter", self.max_iter, 1),
+        )
+
+    def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
+        """Return the nearest rows of the same class by Euclidean distance."""
+        k = check_integer("n_neighbors", self.n_neighbors, 1)
+        warn_small_classes(np.diff(training.points.class_start), classes, k)
+        return nearest_neighborhoods(training, np.eye(training.points.data.shape[1]), k)

@@ -1,0 +1,197 @@
+"""Learning neighbourhoods for metric learning."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metadata_routing import MetadataRouter
+
+from lnml.estimators.base import MetricLearner, untouched_on_failure, warn_if_unfinished
+from lnml.estimators.lmnn import LMNN
+from lnml.estimators.validation import (
+    check_between,
+    check_integer,
+    check_training_data,
+    refuse_unknown,
+)
+from lnml.kernels import get_kernels
+from lnml.metric import MahalanobisMetric
+from lnml.neighborhoods.assignment import Sizes, check_sizes, warn_small_classes
+from lnml.neighborhoods.learned import assign_at_metric
+from lnml.objectives.contract import MetricProblem, TrainingSet
+from lnml.solvers.alternation import alternate
+from lnml.solvers.monitor import Monitor
+
+
+class LNML(MahalanobisMetric):
+    """Learn the metric and the neighbourhoods it is learned from, in turn.
+
+    Starting from the metric of the base estimator's ``init``, every round first
+    assigns target neighbours (exactly: the least total cost over all
+    neighbourhoods that keep ``k_min``, ``k_av``, ``k_max``), then learns the
+    metric for them. The objective falls with every half-step; the rounds end
+    when the neighbourhoods repeat after a metric solved to ``tol``.
+
+    Parameters
+    ----------
+    estimator : metric learner, default=None
+        What to ask of the metric: :class:`LMNN` (the default), :class:`MCML`
+        or any estimator whose ``metric_problem`` keeps the contract of
+        docs/contract.md. Its own ``n_neighbors`` is replaced by the sizes below.
+    k_min, k_av, k_max : int, default=3
+        Least, average and largest number of target neighbours of a row. Rows
+        in clean, dense regions receive more, others fewer. MCML needs all
+        three equal.
+    max_rounds : int, default=100
+        Most rounds.
+    tol : float, default=1e-3
+        Tolerance of the last round's metric; earlier rounds are solved as
+        loosely as pays. Replaces the base estimator's.
+    warm_start : bool, default=False
+        Start from the components of the last fit.
+    callback : callable, default=None
+        Called after every round with a :class:`lnml.solvers.monitor.FitState`;
+        return True to stop with the metric so far.
+    verbose : int, default=0
+        Show a live line on stderr.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, d)
+        L; the learned squared distance is the sum of squares of L (a - b).
+    target_neighbors_ : scipy.sparse.csr_array of shape (n, n)
+        The learned neighbourhoods.
+    n_target_neighbors_ : ndarray of shape (n,)
+        How many target neighbours each row received.
+    objective_ : float
+        The objective at the learned metric and neighbourhoods.
+    duality_gap_ : float or None
+        Certifies the last metric given the last neighbourhoods.
+    converged_ : bool
+        Whether the neighbourhoods repeated after a metric solved to ``tol``.
+    history_ : list of dict
+        One record per round: ``objective_assigned`` after the neighbourhoods,
+        ``objective`` after the metric, gap, n_changed pairs,
+        ``neighborhood_sizes`` (how many rows have how many), n_iter, tol, seconds.
+    n_iter_ : int
+        Number of rounds.
+    estimator_ : estimator
+        The base estimator used (a clone, not fitted).
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Wang, Woznica, Kalousis. Learning neighborhoods for metric learning.
+    ECML-PKDD 2012.
+
+    Examples
+    --------
+    >>> from lnml import LMNN, LNML
+    >>> from lnml.datasets import load_dataset
+    >>> balance = load_dataset("balance_scale")
+    >>> model = LNML(LMNN(), k_min=1, k_av=3, k_max=5).fit(balance.data, balance.target)
+    >>> model.target_neighbors_.nnz == 3 * 625
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        k_min: int = 3,
+        k_av: int = 3,
+        k_max: int = 3,
+        max_rounds: int = 100,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        callback: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.k_min = k_min
+        self.k_av = k_av
+        self.k_max = k_max
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
+        """Learn metric and neighbourhoods.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training data, float32 or float64 (others become float64).
+        y : array-like of shape (n,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        refuse_unknown(type(self).__name__, unknown, "X and y")
+        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        with untouched_on_failure(self), get_kernels().session():
+            base = self._base_estimator()
+            sizes = check_sizes(self.k_min, self.k_av, self.k_max)
+            tol = check_between("tol", self.tol, 0.0, 1.0)
+            max_rounds = check_integer("max_rounds", self.max_rounds, 1)
+            X, classes, codes = check_training_data(self, X, y)
+            training = TrainingSet.from_labels(X, codes, get_kernels())
+            problem = base.metric_problem(training)
+            _check_coupling(base, problem, sizes)
+            warn_small_classes(np.bincount(codes), classes, sizes.k_av)
+            found = alternate(
+                problem,
+                lambda components: assign_at_metric(problem, training, components, sizes),
+                base.initial_components(X, codes),
+                tol=tol,
+                max_rounds=max_rounds,
+                monitor=monitor,
+            )
+            monitor.close()
+            solution = found.solution
+            self.estimator_ = base
+            self.components_ = solution.components.astype(X.dtype)
+            self.classes_ = classes
+            self.objective_ = solution.objective
+            self.duality_gap_ = solution.gap
+            self.converged_ = found.converged
+            self.history_ = found.history
+            self.n_iter_ = len(found.history)
+            self.target_neighbors_ = found.targets.renumbered(training.order).to_graph()
+            self.n_target_neighbors_ = np.diff(self.target_neighbors_.indptr)
+        solution.stopped = monitor.stopped
+        warn_if_unfinished(self, solution, "max_rounds")
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Neighbourhoods are learned, so nothing is routed to the base estimator."""
+        return MetadataRouter(owner=self)
+
+    def _base_estimator(self) -> Any:
+        base = LMNN() if self.estimator is None else self.estimator
+        if not hasattr(base, "metric_problem"):
+            raise TypeError(
+                f"LNML cannot couple with {type(base).__name__}: neighbourhood learning needs an "
+                f"objective that is a sum of costs of target pairs, offered through "
+                f"metric_problem(training); docs/contract.md shows how"
+            )
+        base = clone(base)
+        if self.warm_start and hasattr(self, "components_"):
+            base.set_params(init=self.components_)
+        return base
+
+
+def _check_coupling(base: MetricLearner, problem: MetricProblem, sizes: Sizes) -> None:
+    if problem.fixed_row_sizes and not sizes.k_min == sizes.k_av == sizes.k_max:
+        raise ValueError(
+            f"{type(base).__name__} needs k_min = k_av = k_max: its objective divides by the size "
+            f"of each neighbourhood, so sizes cannot be traded between rows; got "
+            f"k_min={sizes.k_min}, k_av={sizes.k_av}, k_max={sizes.k_max}"
+        )

@@ -1,0 +1,247 @@
+"""Hinge terms over targets and candidate impostors, row by row."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numba import njit
+
+from lnml.kernels.cpu.distances import squared_distance
+from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.protocol import Embedding, Hinge, Multipliers, Pattern
+
+_PAIRS_PER_TILE = 40_000
+
+
+def work_tiles(candidates: Pattern) -> list[tuple[int, int]]:
+    """Row ranges of about equal numbers of candidate pairs."""
+    n = candidates.indptr.size - 1
+    load = candidates.indptr + 4 * np.arange(n + 1)
+    n_tiles = max(1, int(load[-1] // _PAIRS_PER_TILE))
+    edges = np.searchsorted(load, np.linspace(0, load[-1], n_tiles + 1))
+    edges[0], edges[-1] = 0, n
+    return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
+
+
+def no_multipliers(n_rows: int) -> Multipliers:
+    """All multipliers zero."""
+    empty = np.zeros(0, dtype=np.int32)
+    return Multipliers(np.zeros(n_rows + 1, dtype=np.int64), empty, empty, np.zeros(0))
+
+
+def hinge(
+    embedding: Embedding,
+    targets: Pattern,
+    candidates: Pattern,
+    gamma: float,
+    multipliers: Multipliers,
+    first_row: int = 0,
+) -> Hinge:
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`.
+
+    Row i of ``targets`` and ``candidates`` is row ``first_row + i`` of the
+    embedding, so a search over a range of rows can be evaluated on its own.
+    """
+    z = embedding.coordinates
+    target_weights = np.zeros(targets.size)
+    candidate_weights = np.zeros(candidates.size)
+    target_hinge = np.zeros(targets.size)
+    target_distances = np.zeros(targets.size)
+
+    def evaluate(tile: tuple[int, int]) -> tuple[float, float, float, int]:
+        return _hinge_rows(
+            z,
+            targets.indptr,
+            targets.indices,
+            candidates.indptr,
+            candidates.indices,
+            gamma,
+            multipliers.indptr,
+            multipliers.impostor,
+            multipliers.slot,
+            multipliers.value,
+            first_row,
+            tile[0],
+            tile[1],
+            target_weights,
+            candidate_weights,
+            target_hinge,
+            target_distances,
+        )
+
+    sums = np.array(run_tiles(evaluate, work_tiles(candidates))).reshape(-1, 4).sum(axis=0)
+    return Hinge(
+        float(sums[0]),
+        float(sums[1]),
+        float(sums[2]),
+        int(sums[3]),
+        target_weights,
+        candidate_weights,
+        target_hinge,
+        target_distances,
+    )
+
+
+def slopes(
+    embedding: Embedding,
+    targets: Pattern,
+    candidates: Pattern,
+    gamma: float,
+    multipliers: Multipliers,
+) -> Multipliers:
+    """See :meth:`lnml.kernels.protocol.Kernels.slopes`."""
+    z = embedding.coordinates
+
+    def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
+        capacity = 1024
+        while True:
+            buffers = (
+                np.empty(capacity, dtype=np.int32),
+                np.empty(capacity, dtype=np.int32),
+                np.empty(capacity),
+            )
+            counts = np.zeros(tile[1] - tile[0], dtype=np.int64)
+            used = _slope_rows(
+                z,
+                targets.indptr,
+                targets.indices,
+                candidates.indptr,
+                candidates.indices,
+                gamma,
+                multipliers.indptr,
+                multipliers.impostor,
+                multipliers.slot,
+                multipliers.value,
+                tile[0],
+                tile[1],
+                counts,
+                *buffers,
+            )
+            if used <= capacity:
+                return (counts, *(buffer[:used].copy() for buffer in buffers))
+            capacity = used
+
+    parts = run_tiles(collect, work_tiles(candidates))
+    counts, impostor, slot, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Multipliers(np.concatenate([[0], np.cumsum(counts)]), impostor, slot, value)
+
+
+@njit(nogil=True, cache=True)
+def _hinge_rows(
+    z,
+    t_indptr,
+    t_indices,
+    c_indptr,
+    c_indices,
+    gamma,
+    m_indptr,
+    m_impostor,
+    m_slot,
+    m_value,
+    first_row,
+    lo,
+    hi,
+    target_weights,
+    candidate_weights,
+    target_hinge,
+    target_distances,
+):
+    smoothed = 0.0
+    exact = 0.0
+    slope_sum = 0.0
+    n_active = 0
+    for row in range(lo, hi):
+        i = first_row + row
+        t0 = t_indptr[row]
+        t1 = t_indptr[row + 1]
+        reach = -np.inf
+        for t in range(t0, t1):
+            target_distances[t] = squared_distance(z[i], z[t_indices[t]])
+            reach = max(reach, target_distances[t])
+        m = m_indptr[row]
+        m_end = m_indptr[row + 1]
+        for c in range(c_indptr[row], c_indptr[row + 1]):
+            impostor = c_indices[c]
+            distance = squared_distance(z[i], z[impostor])
+            while m < m_end and m_impostor[m] < impostor:
+                m += 1
+            has_multiplier = m < m_end and m_impostor[m] == impostor
+            if 1.0 + reach - distance <= 0.0 and not has_multiplier:
+                continue
+            for t in range(t0, t1):
+                h = 1.0 + target_distances[t] - distance
+                previous = 0.0
+                if m < m_end and m_impostor[m] == impostor and m_slot[m] == t - t0:
+                    previous = m_value[m]
+                    m += 1
+                if h > 0.0:
+                    exact += h
+                    n_active += 1
+                    target_hinge[t] += h
+                slope = _slope(h, previous, gamma)
+                if slope > 0.0 or previous > 0.0:
+                    shift = slope - previous
+                    smoothed += slope * h - 0.5 * gamma * shift * shift
+                if slope > 0.0:
+                    slope_sum += slope
+                    target_weights[t] += slope
+                    candidate_weights[c] += slope
+    return smoothed, exact, slope_sum, n_active
+
+
+@njit(nogil=True, cache=True)
+def _slope_rows(
+    z,
+    t_indptr,
+    t_indices,
+    c_indptr,
+    c_indices,
+    gamma,
+    m_indptr,
+    m_impostor,
+    m_slot,
+    m_value,
+    lo,
+    hi,
+    counts,
+    out_impostor,
+    out_slot,
+    out_value,
+):
+    """Write the non-zero slopes of rows lo..hi; return how many there are."""
+    used = 0
+    capacity = out_value.shape[0]
+    for i in range(lo, hi):
+        before = used
+        m = m_indptr[i]
+        m_end = m_indptr[i + 1]
+        for c in range(c_indptr[i], c_indptr[i + 1]):
+            impostor = c_indices[c]
+            distance = squared_distance(z[i], z[impostor])
+            while m < m_end and m_impostor[m] < impostor:
+                m += 1
+            for t in range(t_indptr[i], t_indptr[i + 1]):
+                slot = t - t_indptr[i]
+                previous = 0.0
+                if m < m_end and m_impostor[m] == impostor and m_slot[m] == slot:
+                    previous = m_value[m]
+                    m += 1
+                h = 1.0 + squared_distance(z[i], z[t_indices[t]]) - distance
+                slope = _slope(h, previous, gamma)
+                if slope > 0.0:
+                    if used < capacity:
+                        out_impostor[used] = impostor
+                        out_slot[used] = slot
+                        out_value[used] = slope
+                    used += 1
+        counts[i - lo] = used - before
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _slope(h, previous, gamma):
+    """Maximiser over a in [0, 1] of a*h - gamma/2 (a - previous)^2."""
+    if gamma > 0.0:
+        return min(max(previous + h / gamma, 0.0), 1.0)
+    return 1.0 if h > 0.0 else 0.0

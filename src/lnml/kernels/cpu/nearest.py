@@ -1,0 +1,93 @@
+"""Exact k nearest neighbours: a matrix product to filter, differences to decide."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lnml.kernels.cpu.distances import round_tie, squared_distance
+from lnml.kernels.cpu.threads import row_tiles, run_tiles, tile_budget
+
+
+def nearest_in_ranges(
+    queries: np.ndarray,
+    query_start: np.ndarray,
+    references: np.ndarray,
+    reference_start: np.ndarray,
+    k: int,
+    exclude_self: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nearest rows of references for queries, range by range.
+
+    Queries of range c look at references of range c only. Returns squared
+    distances and indices, both (m, k), sorted by distance, then index.
+    """
+    m = queries.shape[0]
+    distances = np.full((m, k), np.inf)
+    indices = np.full((m, k), -1, dtype=np.int64)
+    centre = references.mean(axis=0, dtype=np.float64).astype(references.dtype)
+    tiles = []
+    for c in range(len(query_start) - 1):
+        low, high = reference_start[c], reference_start[c + 1]
+        rows = tile_budget() // (max(high - low, 1) * references.itemsize)
+        rows = min(max(rows, 16), 512)
+        for lo, hi in row_tiles(query_start[c + 1] - query_start[c], rows):
+            tiles.append((query_start[c] + lo, query_start[c] + hi, low, high))
+
+    def search(tile: tuple[int, int, int, int]) -> None:
+        lo, hi, low, high = tile
+        if low == high:
+            return
+        products = (queries[lo:hi] - centre) @ (references[low:high] - centre).T
+        _select(products, queries, references, centre, lo, low, k, exclude_self, distances, indices)
+
+    run_tiles(search, tiles)
+    return distances, indices
+
+
+@njit(nogil=True, cache=True)
+def _select(products, queries, references, centre, lo, low, k, exclude_self, distances, indices):
+    """Fill rows lo.. of the result from a tile of centred inner products."""
+    n_queries, n_references = products.shape
+    # |computed - exact| <= slack * (|a|^2 + |b|^2): inner product, norms and centring.
+    slack = (4.0 * queries.shape[1] + 16.0) * np.finfo(products.dtype).eps
+    norms = np.empty(n_references)
+    for j in range(n_references):
+        norms[j] = squared_distance(references[low + j], centre)
+    upper = np.empty(k)
+    for a in range(n_queries):
+        i = lo + a
+        norm = squared_distance(queries[i], centre)
+        upper[:] = np.inf
+        for j in range(n_references):
+            if exclude_self and low + j == i:
+                continue
+            bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
+            if bound < upper[k - 1]:
+                p = k - 1
+                while p > 0 and upper[p - 1] > bound:
+                    upper[p] = upper[p - 1]
+                    p -= 1
+                upper[p] = bound
+        for j in range(n_references):
+            if exclude_self and low + j == i:
+                continue
+            if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > upper[k - 1]:
+                continue
+            exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
+            _insert(distances[i], indices[i], exact, low + j)
+
+
+@njit(nogil=True, cache=True)
+def _insert(distances, indices, value, index):
+    """Insert into a sorted row; indices arrive in rising order, so ties keep it."""
+    k = distances.shape[0]
+    if not value < distances[k - 1]:
+        return
+    p = k - 1
+    while p > 0 and distances[p - 1] > value:
+        distances[p] = distances[p - 1]
+        indices[p] = indices[p - 1]
+        p -= 1
+    distances[p] = value
+    indices[p] = index

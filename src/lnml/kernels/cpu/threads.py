@@ -1,0 +1,114 @@
+"""One pool of threads for all fits of a process, and BLAS kept out of its way.
+
+Compiled tiles release the GIL, so plain Python threads run them side by side.
+A single shared pool cannot oversubscribe the machine however many fits run at
+once, is indifferent to numba's threading layers, and is made anew after a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+import joblib
+from sklearn import get_config
+from threadpoolctl import ThreadpoolController
+
+Tile = TypeVar("Tile")
+Result = TypeVar("Result")
+
+_LIMIT_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class _Shared:
+    """The process-wide pool and the state of its BLAS limit."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+        self.controller: ThreadpoolController | None = None
+        self.blas_users = 0
+        self.blas_limit: AbstractContextManager[Any] = nullcontext()
+
+
+_shared = _Shared()
+
+
+def _start_anew_after_fork() -> None:
+    global _shared
+    _shared = _Shared()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew_after_fork)
+
+
+def thread_count() -> int:
+    """Cores this process may use: its affinity, capped by OMP/NUMBA_NUM_THREADS.
+
+    joblib's worker processes carry these variables, so a fit inside one of
+    them uses its share of the machine only.
+    """
+    count = joblib.cpu_count()
+    for name in _LIMIT_VARIABLES:
+        value = os.environ.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            count = min(count, int(value))
+    return count
+
+
+def run_tiles(task: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list[Result]:
+    """Return ``[task(tile) for tile in tiles]``, computed by all threads.
+
+    Results do not depend on the number of threads as long as ``tiles`` does not.
+    """
+    workers = thread_count()
+    if len(tiles) <= 1 or workers <= 1:
+        return [task(tile) for tile in tiles]
+    with single_threaded_blas():
+        return list(_pool(workers).map(task, tiles))
+
+
+def tile_budget() -> int:
+    """Bytes one tile of scratch memory may take: a 64th of ``working_memory``.
+
+    Independent of the number of threads, so that the tiles are too.
+    """
+    return max(int(get_config()["working_memory"] * 2**20 / 64), 2**16)
+
+
+def row_tiles(n_rows: int, rows_per_tile: int) -> list[tuple[int, int]]:
+    """Consecutive ranges that cover ``n_rows`` rows."""
+    step = max(1, rows_per_tile)
+    return [(lo, min(lo + step, n_rows)) for lo in range(0, n_rows, step)]
+
+
+def _pool(workers: int) -> ThreadPoolExecutor:
+    with _shared.lock:
+        if _shared.pool is None:
+            _shared.pool = ThreadPoolExecutor(workers, thread_name_prefix="lnml")
+        return _shared.pool
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """BLAS at one thread while tiles run; the last of several users lifts the limit."""
+    shared = _shared
+    with shared.lock:
+        if shared.controller is None:
+            shared.controller = ThreadpoolController()
+        if shared.blas_users == 0:
+            shared.blas_limit = shared.controller.limit(limits=1, user_api="blas")
+            shared.blas_limit.__enter__()
+        shared.blas_users += 1
+    try:
+        yield
+    finally:
+        with shared.lock:
+            shared.blas_users -= 1
+            if shared.blas_users == 0:
+                shared.blas_limit.__exit__(None, None, None)

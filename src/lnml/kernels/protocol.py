@@ -1,0 +1,205 @@
+"""What every device has to offer: the only code that does n x n work.
+
+Rows are sorted by class before they come here, so the rows of one class are a
+contiguous range and "another class" is the complement of a range. Objectives
+and solvers speak to a device through :class:`Kernels` alone; the arrays inside
+the handles below belong to the device.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+# Distances are rounded to 53 - 16 significant bits before they are compared.
+TIE_SPLIT = float(2**16 + 1)
+
+
+def round_ties(values: np.ndarray) -> np.ndarray:
+    """Round float64 values to 37 significant bits (Veltkamp's splitting).
+
+    Numbers that are equal in exact arithmetic differ by rounding only; after
+    this they compare equal and the tie rule decides (docs/neighborhoods.md).
+    """
+    scaled = TIE_SPLIT * values
+    return scaled - (scaled - values)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Class-sorted data on a device.
+
+    Attributes
+    ----------
+    data : array of shape (n, d)
+        Rows in class order, float32 or float64.
+    class_start : ndarray of shape (n_classes + 1,)
+        Rows ``class_start[c]:class_start[c + 1]`` belong to class ``c``.
+    """
+
+    data: Any
+    class_start: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.data.shape[0]
+
+    @property
+    def row_class(self) -> np.ndarray:
+        """Class code of every row, shape (n,)."""
+        sizes = np.diff(self.class_start)
+        return np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Points under a metric: ``coordinates = data @ L.T``, shape (n, r)."""
+
+    coordinates: Any
+    points: Points
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """For every row a sorted list of other rows, in CSR form.
+
+    ``indices[indptr[i]:indptr[i + 1]]`` are the partners of row ``i``.
+    """
+
+    indptr: Any
+    indices: Any
+
+    @property
+    def size(self) -> int:
+        """Number of stored pairs."""
+        return int(self.indptr[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Non-zero multipliers of triplets (i, target, impostor), row by row.
+
+    ``slot`` is the position of the target in its row's list; entries of a row
+    are sorted by (impostor, slot).
+    """
+
+    indptr: Any
+    impostor: Any
+    slot: Any
+    value: Any
+
+
+class Hinge(NamedTuple):
+    """The hinge terms of all triplets (i, target, candidate impostor).
+
+    Attributes
+    ----------
+    smoothed : float
+        Sum of max over a in [0, 1] of a*h - gamma/2 (a - multiplier)^2.
+    exact : float
+        Sum of max(0, h).
+    slope_sum : float
+        Sum of the maximising a.
+    n_active : int
+        Number of triplets with h > 0.
+    target_weights, candidate_weights : arrays aligned with the two patterns
+        Sum of a over the triplets that a pair takes part in.
+    target_hinge : array aligned with the targets
+        Sum of max(0, h) over the triplets of a target pair.
+    target_distances : array aligned with the targets
+        Squared distance of every target pair.
+    """
+
+    smoothed: float
+    exact: float
+    slope_sum: float
+    n_active: int
+    target_weights: Any
+    candidate_weights: Any
+    target_hinge: Any
+    target_distances: Any
+
+
+class TooManyPairs(Exception):
+    """A search found more pairs than its caller has room for."""
+
+
+class Kernels(Protocol):
+    """Operations a device implements. Weights count a pair (i, j) once."""
+
+    def session(self) -> AbstractContextManager[None]:
+        """Context in which a whole fit runs."""
+
+    def points(self, data: np.ndarray, class_start: np.ndarray) -> Points:
+        """Bring class-sorted data onto the device."""
+
+    def embed(self, points: Points, components: np.ndarray) -> Embedding:
+        """Coordinates of the points under ``components`` (r x d)."""
+
+    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
+        """Coordinates of a few rows, in float64 on the host."""
+
+    def nearest(
+        self, embedding: Embedding, k: int, *, same_class: bool, queries: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return squared distances and row numbers of the k nearest rows, nearest first.
+
+        Ties go to the lowest row number. Short rows are filled with -1 / inf.
+        With ``queries`` (m x r coordinates) all rows are candidates; without,
+        a row is never its own neighbour.
+        """
+
+    def within(
+        self,
+        embedding: Embedding,
+        radius: np.ndarray,
+        *,
+        rows: tuple[int, int] | None = None,
+        max_pairs: int | None = None,
+    ) -> Pattern:
+        """Return a superset of the pairs of different class with D_il < radius_i."""
+
+    def distances(self, embedding: Embedding, pairs: Pattern) -> np.ndarray:
+        """Squared distance of every pair of a pattern."""
+
+    def hinge(
+        self,
+        embedding: Embedding,
+        targets: Pattern,
+        candidates: Pattern,
+        gamma: float,
+        multipliers: Multipliers | None,
+        first_row: int = 0,
+    ) -> Hinge:
+        """Hinge terms, their smoothed value and slopes (see :class:`Hinge`).
+
+        Row i of the patterns is row ``first_row + i`` of the embedding.
+        """
+
+    def slopes(
+        self,
+        embedding: Embedding,
+        targets: Pattern,
+        candidates: Pattern,
+        gamma: float,
+        multipliers: Multipliers | None,
+    ) -> Multipliers:
+        """Return the non-zero maximising slopes: the next multipliers."""
+
+    def laplacian(self, edges: list[tuple[Pattern, Any, float]], values: Any) -> Any:
+        """Lap(W + W^T) @ values for W = the sum of factor * weights over edges."""
+
+    def log_normalizers(self, embedding: Embedding) -> np.ndarray:
+        """Log of Z_i = the sum over j != i of exp(-D_ij) for every row i, streamed."""
+
+    def softmax(
+        self, embedding: Embedding, row_weights: np.ndarray, values: Any
+    ) -> tuple[np.ndarray, Any]:
+        """Return log Z_i and Lap(P + P^T) @ values, P_ij = row_weight_i exp(-D_ij) / Z_i."""
+
+    def gram(self, left: Any, right: Any) -> np.ndarray:
+        """left.T @ right, in float64 on the host."""

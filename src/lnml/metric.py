@@ -1,0 +1,92 @@
+"""The learned metric: what every estimator of this library is after ``fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+
+class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A metric D(a, b) = |L a - L b| given by ``components_`` = L, shape (r, d).
+
+    Distances between transformed points are Euclidean, so a fitted metric goes
+    in front of anything that works with Euclidean distances.
+    """
+
+    components_: np.ndarray
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Map rows so that their Euclidean distance is the learned distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Data.
+
+        Returns
+        -------
+        Z : ndarray of shape (n, r)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return X @ self.components_.astype(X.dtype, copy=False).T
+
+    def get_mahalanobis_matrix(self) -> np.ndarray:
+        """Return M = L^T L, shape (d, d): D(a, b)^2 = (a - b)^T M (a - b)."""
+        check_is_fitted(self)
+        return self.components_.T @ self.components_
+
+    def pair_distance(self, pairs: Any) -> np.ndarray:
+        """Learned distance of each pair.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (m, 2, d)
+            Pairs of points.
+
+        Returns
+        -------
+        distances : ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
+        if pairs.ndim != 3 or pairs.shape[1:] != (2, self.n_features_in_):
+            raise ValueError(
+                f"pairs must have shape (m, 2, {self.n_features_in_}), one pair of points in "
+                f"each entry; got {pairs.shape}"
+            )
+        return np.linalg.norm((pairs[:, 0] - pairs[:, 1]) @ self.components_.T, axis=1)
+
+    def pair_score(self, pairs: Any) -> np.ndarray:
+        """Similarity of each pair: minus its distance, so that larger is closer."""
+        return -self.pair_distance(pairs)
+
+    def get_metric(self) -> Callable[..., float]:
+        """Return the distance as a function ``metric(u, v, squared=False)``.
+
+        It keeps no reference to the estimator and works wherever SciPy or
+        scikit-learn take a callable metric.
+        """
+        check_is_fitted(self)
+        components = self.components_.copy()
+
+        def metric(u: Any, v: Any, squared: bool = False) -> float:
+            difference = components @ (np.asarray(u) - np.asarray(v))
+            square = float(difference @ difference)
+            return square if squared else float(np.sqrt(square))
+
+        return metric
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

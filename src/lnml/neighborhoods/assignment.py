@@ -1,0 +1,211 @@
+"""The exact 0/1 neighbourhood assignment (paper, problem 4) without an LP solver.
+
+The constraints are a laminar family, so the greedy choice is the optimum of
+the linear program: the cheapest K_min partners of every row, then the cheapest
+of what is left until the budget is used. Proof in docs/neighborhoods.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from lnml.neighborhoods.graph import Neighborhoods
+
+
+class Sizes(NamedTuple):
+    """How many target neighbours rows may have: least, on average, most."""
+
+    k_min: int
+    k_av: int
+    k_max: int
+
+
+class Ranked(NamedTuple):
+    """The cheapest partners of every row, cheapest first.
+
+    ``columns`` is (n, K_max), -1 where a row has fewer partners; ``costs`` and
+    ``distances`` are inf there.
+    """
+
+    columns: np.ndarray
+    costs: np.ndarray
+    distances: np.ndarray
+
+
+def assign_neighborhoods(
+    costs: Any,
+    y: Any,
+    *,
+    k_min: int = 3,
+    k_av: int = 3,
+    k_max: int = 3,
+    distances: Any = None,
+) -> Neighborhoods:
+    """Choose target neighbours of least total cost.
+
+    Every row i receives at least ``k_min`` and at most ``k_max`` partners of its
+    own class, ``k_av`` on average, such that the sum of their costs is the least
+    possible. A class too small for this gives its rows all the partners there
+    are and takes no budget from others.
+
+    Parameters
+    ----------
+    costs : array or sparse matrix of shape (n, n)
+        Cost of taking j as a target neighbour of i. Of a dense matrix only
+        pairs of the same class are read. Of a sparse one only stored entries
+        (stored zeros too) are allowed pairs, all of the same class.
+    y : array-like of shape (n,)
+        Class labels.
+    k_min, k_av, k_max : int, default=3
+        Bounds of the neighbourhood sizes, ``0 <= k_min <= k_av <= k_max``.
+    distances : like costs, optional
+        Decide ties of cost. Remaining ties go to the lower index.
+
+    Returns
+    -------
+    neighborhoods : Neighborhoods
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> costs = np.array([[0, 1, 5], [1, 0, 2], [5, 2, 0]])
+    >>> chosen = assign_neighborhoods(costs, ["a"] * 3, k_min=0, k_av=1, k_max=2)
+    >>> chosen.to_graph().toarray().astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 0, 0]])
+    """
+    sizes = check_sizes(k_min, k_av, k_max)
+    labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    n = codes.size
+    if n == 0 or np.shape(costs) != (n, n):
+        raise ValueError(
+            f"costs must be an n x n matrix with one row per label; "
+            f"got shape {np.shape(costs)} for {n} labels"
+        )
+    if distances is not None and np.shape(distances) != (n, n):
+        raise ValueError(f"distances must have the shape of costs, {(n, n)}")
+    rank = _rank_sparse if sparse.issparse(costs) else _rank_dense
+    ranked = rank(costs, distances, codes, sizes.k_max)
+    warn_small_classes(np.bincount(codes), labels, sizes.k_av)
+    return choose(ranked, sizes)
+
+
+def check_sizes(k_min: Any, k_av: Any, k_max: Any) -> Sizes:
+    """Return valid sizes or say what is wrong with them."""
+    for name, value in (("k_min", k_min), ("k_av", k_av), ("k_max", k_max)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+            raise ValueError(
+                f"{name} must be a whole number >= 0, got {value!r}: neighbourhood sizes "
+                f"are integers, which is what makes the assignment 0/1"
+            )
+    if not k_min <= k_av <= k_max or k_av == 0:
+        raise ValueError(
+            f"neighbourhood sizes must satisfy k_min <= k_av <= k_max and k_av >= 1, got "
+            f"k_min={k_min}, k_av={k_av}, k_max={k_max}: reorder them"
+        )
+    return Sizes(int(k_min), int(k_av), int(k_max))
+
+
+def warn_small_classes(class_sizes: np.ndarray, labels: np.ndarray, k: int) -> None:
+    """Name the classes whose rows cannot have k target neighbours."""
+    small = np.flatnonzero((class_sizes > 0) & (class_sizes <= k))
+    if small.size:
+        names = ", ".join(f"{labels[c]!s} ({class_sizes[c]} rows)" for c in small[:10])
+        more = f" and {small.size - 10} more" if small.size > 10 else ""
+        warnings.warn(
+            f"classes too small for {k} target neighbours a row, which have as many as "
+            f"there are: {names}{more}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def choose(ranked: Ranked, sizes: Sizes) -> Neighborhoods:
+    """Greedy choice among ranked partners: exact for the problem of the paper."""
+    n, width = ranked.columns.shape
+    available = (ranked.columns >= 0).sum(axis=1)
+    taken = np.minimum(sizes.k_min, available)
+    most = np.minimum(sizes.k_max, available)
+    budget = int(np.minimum(sizes.k_av, available).sum() - taken.sum())
+    rank = np.arange(width)
+    optional = (rank >= taken[:, None]) & (rank < most[:, None])
+    chosen = rank < taken[:, None]
+    rows, ranks = np.nonzero(optional)
+    best = _cheapest(ranked.costs[rows, ranks], ranked.distances[rows, ranks], budget)
+    chosen[rows[best], ranks[best]] = True
+    rows, ranks = np.nonzero(chosen)
+    return Neighborhoods.from_pairs(rows, ranked.columns[rows, ranks], n)
+
+
+def _cheapest(costs: np.ndarray, distances: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the ``count`` least entries by cost, then distance, then position."""
+    if count == 0:
+        return np.zeros(0, dtype=np.intp)
+    if count >= costs.size:
+        return np.arange(costs.size)
+    threshold = np.partition(costs, count - 1)[count - 1]
+    below = np.flatnonzero(costs < threshold)
+    tied = np.flatnonzero(costs == threshold)
+    tied = tied[np.argsort(distances[tied], kind="stable")]
+    return np.concatenate([below, tied[: count - below.size]])
+
+
+def _rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
+    """Cheapest same-class partners from dense matrices, class by class."""
+    costs = np.asarray(costs, dtype=np.float64)
+    n = codes.size
+    ranked = Ranked(np.full((n, k_max), -1), *(np.full((n, k_max), np.inf) for _ in range(2)))
+    for code in range(codes.max() + 1):
+        members = np.flatnonzero(codes == code)
+        block = costs[np.ix_(members, members)]
+        tie = np.zeros_like(block)
+        if distances is not None:
+            tie = np.asarray(distances, dtype=np.float64)[np.ix_(members, members)]
+        off_diagonal = ~np.eye(members.size, dtype=bool)
+        _check_finite(block[off_diagonal])
+        kept = min(k_max, members.size - 1)
+        order = np.lexsort((tie, block, ~off_diagonal), axis=-1)[:, :kept]
+        ranked.columns[members, :kept] = members[order]
+        ranked.costs[members, :kept] = np.take_along_axis(block, order, axis=1)
+        ranked.distances[members, :kept] = np.take_along_axis(tie, order, axis=1)
+    return ranked
+
+
+def _rank_sparse(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
+    """Cheapest partners among the stored entries of a sparse matrix."""
+    matrix = sparse.coo_array(sparse.csr_array(costs))
+    rows, columns = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+    if np.any(codes[rows] != codes[columns]) or np.any(rows == columns):
+        raise ValueError(
+            "sparse costs may store pairs of two different rows of the same class only: "
+            "remove the diagonal and the pairs of different class"
+        )
+    values = matrix.data.astype(np.float64)
+    _check_finite(values)
+    tie = np.zeros_like(values)
+    if distances is not None:
+        tie = np.asarray(sparse.csr_array(distances)[rows, columns], dtype=np.float64).ravel()
+    order = np.lexsort((columns, tie, values, rows))
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=codes.size))])
+    rank = np.arange(rows.size) - start[rows[order]]
+    order, rank = order[rank < k_max], rank[rank < k_max]
+    shape = (codes.size, k_max)
+    ranked = Ranked(np.full(shape, -1), *(np.full(shape, np.inf) for _ in range(2)))
+    ranked.columns[rows[order], rank] = columns[order]
+    ranked.costs[rows[order], rank] = values[order]
+    ranked.distances[rows[order], rank] = tie[order]
+    return ranked
+
+
+def _check_finite(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "costs of same-class pairs must be finite: replace NaN and inf, or pass a sparse "
+            "matrix that stores the allowed pairs only"
+        )

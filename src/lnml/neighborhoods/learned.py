@@ -1,0 +1,101 @@
+"""Neighbourhoods at a metric: nearest ones, and those of least cost for a problem."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from lnml.kernels.protocol import Pattern, round_ties
+from lnml.neighborhoods.assignment import Ranked, Sizes, choose
+from lnml.neighborhoods.graph import Neighborhoods
+from lnml.objectives.contract import MetricProblem, TrainingSet
+
+
+class Assignment(NamedTuple):
+    """Neighbourhoods of least cost at a metric, and the objective there."""
+
+    targets: Neighborhoods
+    objective: float
+
+
+def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int) -> Neighborhoods:
+    """Return the k nearest rows of the same class; all of them in a smaller class."""
+    _, columns = _same_class_nearest(training, components, k)
+    rows, ranks = np.nonzero(columns >= 0)
+    return Neighborhoods.from_pairs(rows, columns[rows, ranks], training.points.n_rows)
+
+
+def assign_at_metric(
+    problem: MetricProblem, training: TrainingSet, components: np.ndarray, sizes: Sizes
+) -> Assignment:
+    """Return the neighbourhoods of least cost for a metric problem, exactly.
+
+    Where costs grow with distance only the K_max nearest partners of a row can
+    be chosen, so only they need a cost.
+    """
+    if problem.cost_grows_with_distance:
+        distances, columns = _same_class_nearest(training, components, sizes.k_max)
+        pairs, position = _pattern_of(columns)
+        pair_costs = round_ties(problem.pair_costs(components, pairs))
+        costs = np.full(columns.shape, np.inf)
+        costs[columns >= 0] = pair_costs[position]
+        # Equal up to rounding is equal: rank order and cost order must agree.
+        ranked = Ranked(columns, np.maximum.accumulate(costs, axis=1), distances)
+    else:
+        ranked = _rank_all_pairs(problem, training, components, sizes.k_max)
+    targets = choose(ranked, sizes)
+    rows, _ = targets.pairs()
+    chosen = (ranked.columns[rows] == targets.indices[:, None]).argmax(axis=1)
+    total = float(ranked.costs[rows, chosen].sum())
+    return Assignment(targets, total + problem.free_term(components))
+
+
+def _same_class_nearest(
+    training: TrainingSet, components: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Squared distances and columns of the k nearest rows of the same class.
+
+    Under the identity the data are used as they are, so that exact ties of the
+    data stay exact.
+    """
+    embedding = training.kernels.embed(training.points, components)
+    return training.kernels.nearest(embedding, k, same_class=True)
+
+
+def _pattern_of(columns: np.ndarray) -> tuple[Pattern, np.ndarray]:
+    """Pattern of ranked columns, and where each entry >= 0 went in it (row order)."""
+    rows, ranks = np.nonzero(columns >= 0)
+    values = columns[rows, ranks]
+    order = np.lexsort((values, rows))
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size)
+    indptr = np.concatenate([[0], np.cumsum((columns >= 0).sum(axis=1))])
+    return Pattern(indptr, values[order].astype(np.int32)), position
+
+
+def _rank_all_pairs(
+    problem: MetricProblem, training: TrainingSet, components: np.ndarray, k_max: int
+) -> Ranked:
+    """Cheapest partners among all of the same class, one class at a time."""
+    n = training.points.n_rows
+    embedding = training.kernels.embed(training.points, components)
+    ranked = Ranked(np.full((n, k_max), -1), *(np.full((n, k_max), np.inf) for _ in range(2)))
+    start = training.points.class_start
+    for low, high in pairwise(start):
+        size, kept = high - low, min(k_max, high - low - 1)
+        if kept < 1:
+            continue
+        members = np.arange(low, high)
+        others = np.tile(members, (size, 1))[~np.eye(size, dtype=bool)].reshape(size, size - 1)
+        counts = np.zeros(n, dtype=np.int64)
+        counts[members] = size - 1
+        pairs = Pattern(np.concatenate([[0], np.cumsum(counts)]), others.ravel().astype(np.int32))
+        costs = round_ties(problem.pair_costs(components, pairs)).reshape(size, size - 1)
+        distances = round_ties(training.kernels.distances(embedding, pairs)).reshape(costs.shape)
+        order = np.lexsort((distances, costs), axis=-1)[:, :kept]
+        ranked.columns[members, :kept] = np.take_along_axis(others, order, axis=1)
+        ranked.costs[members, :kept] = np.take_along_axis(costs, order, axis=1)
+        ranked.distances[members, :kept] = np.take_along_axis(distances, order, axis=1)
+    return ranked

@@ -1,0 +1,153 @@
+"""Maximally collapsing metric learning (paper, eq. 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from lnml.conditioning import Conditioning, whiten_pull
+from lnml.kernels.protocol import Kernels, Pattern
+from lnml.objectives.contract import Solution, TrainingSet
+from lnml.solvers.barrier import DualPoint, solve_softmax
+from lnml.solvers.monitor import Monitor
+
+
+class MCMLProblem:
+    """Sum over rows of KL(p0 | p_M), p0 uniform over the row's targets.
+
+    As a sum over target pairs, F_ij = (D_ij + log Z_i - log k_i) / k_i with k_i
+    the number of targets of i: the constant log k_i makes the sum the KL
+    divergence itself, never negative.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        The data.
+    max_iter : int
+        Most iterations of one solve.
+    """
+
+    fixed_row_sizes = True
+    cost_grows_with_distance = True
+
+    def __init__(self, training: TrainingSet, max_iter: int) -> None:
+        self.training = training
+        self.max_iter = max_iter
+
+    def free_term(self, components: np.ndarray) -> float:
+        """Nothing in MCML is free of the neighbourhoods."""
+        return 0.0
+
+    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
+        """F_ij of every pair, with k_i the number of pairs of row i."""
+        kernels = self.training.kernels
+        embedding = kernels.embed(self.training.points, components)
+        sizes = np.diff(pairs.indptr)
+        row_term = kernels.log_normalizers(embedding) - np.log(np.maximum(sizes, 1))
+        costs = kernels.distances(embedding, pairs) + np.repeat(row_term, sizes)
+        return costs / np.repeat(sizes, sizes)
+
+    def solve(
+        self,
+        targets: Pattern | None,
+        components: np.ndarray,
+        *,
+        tol: float,
+        state: Any = None,
+        monitor: Monitor | None = None,
+    ) -> Solution:
+        """Minimise over the metric; ``targets`` None means all rows of the same class."""
+        monitor = monitor or Monitor()
+        sizes = target_counts(self.training, targets)
+        weights = None if targets is None else np.repeat(1.0 / np.maximum(sizes, 1), sizes)
+        conditioning = whiten_pull(self.training.kernels, self.training.points, targets, weights)
+        task = MCMLTask(self.training.kernels, conditioning, sizes)
+        start = conditioning.to_conditioned(components)
+        if state is None:
+            start = start * np.sqrt(task.best_scale(start))
+
+        def to_original(found: np.ndarray) -> np.ndarray:
+            return conditioning.to_original(found, components.shape[0])
+
+        found = solve_softmax(
+            task,
+            start,
+            tol=tol,
+            max_iter=self.max_iter,
+            monitor=monitor,
+            to_original=to_original,
+            warm=state is not None,
+        )
+        return Solution(
+            components=to_original(found.components),
+            objective=found.objective,
+            bound=found.bound,
+            gap=found.gap,
+            converged=found.converged,
+            history=monitor.history,
+            state=True,
+            stopped=monitor.stopped,
+        )
+
+
+class MCMLTask:
+    """The MCML objective in conditioned coordinates.
+
+    See :class:`lnml.solvers.barrier.SoftmaxTask`.
+    """
+
+    def __init__(self, kernels: Kernels, conditioning: Conditioning, sizes: np.ndarray) -> None:
+        self.kernels = kernels
+        self.points = conditioning.points
+        self.pull = conditioning.pull
+        self.precision = float(np.finfo(self.points.data.dtype).eps)
+        # Rows without targets have no ideal distribution; others still see them.
+        self.row_weights = (sizes > 0).astype(np.float64)
+        self.log_sizes = float(np.log(sizes[sizes > 0]).sum())
+        n = self.points.n_rows
+        self.objective_at_zero = np.log(n - 1.0) * self.row_weights.sum() - self.log_sizes
+
+    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """KL divergence and its gradient (r x d), in one streamed pass."""
+        embedding = self.kernels.embed(self.points, components)
+        log_normalizers, spread = self.kernels.softmax(
+            embedding, self.row_weights, embedding.coordinates
+        )
+        pulled = components * self.pull
+        value = float(np.vdot(pulled, components)) + float(self.row_weights @ log_normalizers)
+        gradient = 2.0 * (pulled - self.kernels.gram(spread, self.points.data))
+        return value - self.log_sizes, gradient
+
+    def best_scale(self, components: np.ndarray) -> float:
+        """Multiple t of M = L^T L with about the least objective along the ray."""
+
+        def along_ray(log_scale: float) -> float:
+            scaled = np.exp(log_scale / 2) * components
+            log_normalizers = self.kernels.log_normalizers(self.kernels.embed(self.points, scaled))
+            return float(np.vdot(scaled * self.pull, scaled) + self.row_weights @ log_normalizers)
+
+        size = np.log(max(float(np.vdot(components * self.pull, components)), 1e-300))
+        bounds = (np.log(1e-3) - size, np.log(self.points.n_rows * 1e3) - size)
+        return float(np.exp(minimize_scalar(along_ray, bounds=bounds, options={"xatol": 0.3}).x))
+
+    def dual_point(self, components: np.ndarray) -> DualPoint:
+        """Entropy of the model's rows, and pull minus expected scatter."""
+        embedding = self.kernels.embed(self.points, components)
+        log_normalizers, spread = self.kernels.softmax(
+            embedding, self.row_weights, self.points.data
+        )
+        expected = self.kernels.gram(spread, self.points.data)
+        expected = (expected + expected.T) / 2
+        entropy = float(self.row_weights @ log_normalizers)
+        entropy += float(np.vdot(components @ expected, components))
+        return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)
+
+
+def target_counts(training: TrainingSet, targets: Pattern | None) -> np.ndarray:
+    """Return the number of targets of every row."""
+    if targets is not None:
+        return np.diff(targets.indptr)
+    class_sizes = np.diff(training.points.class_start)
+    return class_sizes[training.points.row_class] - 1

@@ -1,0 +1,1 @@
+"""How a metric is found."""

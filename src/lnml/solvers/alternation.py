@@ -1,0 +1,143 @@
+"""Algorithm 1 of the paper: neighbourhoods and metric in turn.
+
+Neither step can raise the objective: the assignment is exact, and the metric
+step keeps the metric it was given where it finds no better one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+import numpy as np
+
+from lnml.neighborhoods.graph import Neighborhoods
+from lnml.neighborhoods.learned import Assignment
+from lnml.objectives.contract import MetricProblem, Solution
+from lnml.solvers.monitor import Monitor
+
+# A round is solved to a tenth of what the last assignment gained, within these.
+LOOSEST_TOL = 3e-2
+TOL_PER_GAIN = 0.1
+# Relative differences below this are rounding, not progress.
+ROUNDING = 1e-10
+
+
+class RoundRecord(TypedDict, total=False):
+    """One round: neighbourhoods first, then the metric."""
+
+    round: int
+    objective_assigned: float
+    objective: float
+    gap: float | None
+    n_changed: int
+    neighborhood_sizes: dict[int, int]
+    n_iter: int
+    tol: float
+    seconds: float
+
+
+@dataclass
+class Alternation:
+    """Result of Algorithm 1: the last metric and the neighbourhoods it was learned from."""
+
+    solution: Solution
+    targets: Neighborhoods
+    converged: bool
+    history: list[RoundRecord] = field(default_factory=list)
+
+
+def alternate(
+    problem: MetricProblem,
+    assign: Callable[[np.ndarray], Assignment],
+    components: np.ndarray,
+    *,
+    tol: float,
+    max_rounds: int,
+    monitor: Monitor,
+) -> Alternation:
+    """Alternate until the neighbourhoods repeat after a metric solved to ``tol``.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The metric learner.
+    assign : callable
+        Maps components to the neighbourhoods of least cost at that metric.
+    components : ndarray of shape (r, d)
+        M0 of the paper, as components.
+    tol : float
+        Tolerance of the last metric; earlier rounds are solved as loosely as pays.
+    max_rounds : int
+        Most rounds.
+    monitor : Monitor
+        Receives one record per round.
+    """
+    assigned = assign(components)
+    targets, changed = assigned.targets, assigned.targets.size
+    solution = Solution(components, assigned.objective)
+    state: Any = None
+    round_tol = max(tol, LOOSEST_TOL)
+    for number in range(1, max_rounds + 1):
+        if number == max_rounds:
+            round_tol = tol
+        before = assigned.objective
+        solution = _metric_step(
+            problem, targets, solution, before, round_tol, state, monitor.within(f"round {number}")
+        )
+        state = solution.state
+        record = _record(number, before, solution, changed, targets, round_tol)
+        if monitor.step(record, solution.components.copy):
+            return Alternation(solution, targets, False, monitor.history)
+        if number == max_rounds:
+            break
+        assigned = assign(solution.components)
+        gain = (solution.objective - assigned.objective) / max(abs(solution.objective), 1e-300)
+        changed = assigned.targets.n_changed(targets)
+        if changed == 0 or gain <= ROUNDING:
+            if round_tol <= tol:
+                return Alternation(solution, targets, solution.converged, monitor.history)
+            # The metric was solved loosely: tighten before believing the repetition.
+            assigned, changed, round_tol = Assignment(targets, solution.objective), 0, tol
+            continue
+        targets = assigned.targets
+        round_tol = min(max(TOL_PER_GAIN * gain, tol), LOOSEST_TOL, round_tol)
+    return Alternation(solution, targets, False, monitor.history)
+
+
+def _metric_step(
+    problem: MetricProblem,
+    targets: Neighborhoods,
+    last: Solution,
+    objective: float,
+    tol: float,
+    state: Any,
+    monitor: Monitor,
+) -> Solution:
+    """Solve for the metric; keep the last one where the solver does not improve on it."""
+    found = problem.solve(targets, last.components, tol=tol, state=state, monitor=monitor)
+    if found.objective > objective:
+        found.components, found.objective = last.components, objective
+    return found
+
+
+def _record(
+    number: int,
+    before: float,
+    solution: Solution,
+    changed: int,
+    targets: Neighborhoods,
+    tol: float,
+) -> RoundRecord:
+    sizes, counts = np.unique(targets.sizes, return_counts=True)
+    return {
+        "round": number,
+        "objective_assigned": before,
+        "objective": solution.objective,
+        "gap": solution.gap,
+        "n_changed": changed,
+        "neighborhood_sizes": dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        "n_iter": len(solution.history),
+        "tol": tol,
+    }

@@ -1,0 +1,168 @@
+"""Softmax problems solved along a barrier path, with a duality gap.
+
+A small barrier -eps log det M keeps the gradient matrix G = eps M^-1 positive
+definite at each minimum, and a positive semidefinite G is exactly what makes
+the model's own distribution dual feasible. The derivation is in docs/mcml.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import eigh
+
+from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.monitor import Monitor, Record
+from lnml.solvers.stopping import relative_gap, stalled
+
+STEPS = 40
+MOST_STEPS = 160
+MEMORY = 40
+FIRST_BARRIER = 0.1
+BARRIER_DECREASE = 0.1
+# Share of the tolerated gap that the barrier itself may take.
+BARRIER_SHARE = 0.3
+
+
+class DualPoint(NamedTuple):
+    """A distribution over partners, seen through what the dual needs of it.
+
+    ``matrix`` (d x d) must be positive semidefinite for ``bound`` to be one.
+    """
+
+    bound: float
+    matrix: np.ndarray
+
+
+class SoftmaxTask(Protocol):
+    """What the solver asks of an objective, in conditioned coordinates."""
+
+    objective_at_zero: float
+    precision: float
+
+    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient."""
+
+    def dual_point(self, components: np.ndarray) -> DualPoint:
+        """Return the model's own distribution as a dual point."""
+
+
+class SoftmaxSolution(NamedTuple):
+    """The best metric found and the best bound proved."""
+
+    components: np.ndarray
+    objective: float
+    bound: float
+    gap: float
+    converged: bool
+
+
+def solve_softmax(
+    task: SoftmaxTask,
+    components: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    to_original: Callable[[np.ndarray], np.ndarray],
+    warm: bool,
+) -> SoftmaxSolution:
+    """Minimise a softmax objective to a relative duality gap of ``tol``.
+
+    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
+    iteration is a run of L-BFGS at one barrier. A warm start begins at the
+    end of the path.
+    """
+    rank, dimension = components.shape
+    full_rank = rank == dimension
+    if full_rank:
+        components = _well_posed(components)
+    objective = task.value_and_gradient(components)[0]
+    best, bound = components, 0.0
+    feasible: DualPoint | None = None
+    barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
+    if warm:
+        barrier = min(barrier, _last_barrier(task, objective, tol, dimension))
+    objectives, steps = [objective], STEPS
+    gap, converged = relative_gap(objective, bound, task.objective_at_zero), False
+    for iteration in range(1, max_iter + 1):
+        minimum = minimize_over_components(
+            partial(_with_barrier, task, barrier),
+            components,
+            max_iter=steps,
+            value_tol=0.1 * task.precision,
+            memory=MEMORY,
+        )
+        components = minimum.components
+        value = task.value_and_gradient(components)[0]
+        if value < objective:
+            best, objective = components, value
+        point = task.dual_point(components)
+        proved, feasible = _proved_bound(point, feasible)
+        bound = max(bound, proved)
+        gap = relative_gap(objective, bound, task.objective_at_zero)
+        objectives.append(objective)
+        converged = gap <= tol or stalled(objectives, tol)
+        record: Record = {
+            "iteration": iteration,
+            "objective": objective,
+            "bound": bound,
+            "gap": gap,
+            "certified": True,
+            "n_evaluations": minimum.n_evaluations + 1,
+        }
+        if monitor.step(record, partial(to_original, best)) or converged:
+            break
+        if feasible is not point and full_rank and steps < MOST_STEPS:
+            # Not yet at this barrier's minimum: lowering it now would lose the path.
+            steps *= 2
+            continue
+        last = _last_barrier(task, objective, tol, dimension)
+        barrier = min(barrier, max(BARRIER_DECREASE * barrier, last))
+    return SoftmaxSolution(best, objective, bound, gap, converged)
+
+
+def _last_barrier(task: SoftmaxTask, objective: float, tol: float, dimension: int) -> float:
+    """Barrier whose own gap (barrier * dimension) is a share of the tolerated one."""
+    return BARRIER_SHARE * tol * max(objective, 1e-6 * task.objective_at_zero) / dimension
+
+
+def _with_barrier(
+    task: SoftmaxTask, barrier: float, components: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Objective minus barrier * log det(L^T L), and its gradient."""
+    value, gradient = task.value_and_gradient(components)
+    if barrier == 0.0:
+        return value, gradient
+    sign, log_determinant = np.linalg.slogdet(components)
+    if sign == 0:
+        return np.inf, gradient
+    value -= 2.0 * barrier * log_determinant
+    return value, gradient - 2.0 * barrier * np.linalg.inv(components).T
+
+
+def _proved_bound(point: DualPoint, feasible: DualPoint | None) -> tuple[float, DualPoint | None]:
+    """Bound of a dual point, mixed with an earlier feasible one where it must be.
+
+    Entropy is concave and the constraint linear, so a share of a strictly
+    feasible distribution that makes the mixture feasible also gives a bound.
+    """
+    lowest = float(np.linalg.eigvalsh(point.matrix)[0])
+    if lowest > 0.0:
+        return point.bound, point
+    if feasible is None:
+        return 0.0, None
+    shortfall = -float(eigh(point.matrix, feasible.matrix, eigvals_only=True)[0])
+    share = shortfall / (1.0 + shortfall)
+    # A strict excess over the share absorbs the rounding of the eigenvalue.
+    share = min(1.0, share * (1.0 + 1e-6) + 1e-12)
+    return (1.0 - share) * point.bound + share * feasible.bound, feasible
+
+
+def _well_posed(components: np.ndarray) -> np.ndarray:
+    """Return square components with no zero singular value, so that log det exists."""
+    left, values, right = np.linalg.svd(components)
+    return (left * np.maximum(values, 1e-6 * max(values[0], 1e-300))) @ right

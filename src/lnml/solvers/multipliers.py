@@ -1,0 +1,172 @@
+"""Hinge problems solved by the method of multipliers, with a duality gap.
+
+The hinge of every triplet is smoothed around its last slope; L-BFGS lowers the
+smoothed problem over a working set; a full search then gives the exact
+objective, the slopes give a dual bound and become the next multipliers. The
+derivation is in docs/lmnn.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.monitor import Monitor, Record
+from lnml.solvers.stopping import relative_gap, stalled
+
+FIRST_SMOOTHING = 0.3
+SMOOTHING = 0.15
+COARSE_ITERATIONS = 3
+COARSE_STEPS = 15
+STEPS = 30
+ESCAPE_SHARE = 1e-3
+
+
+class Evaluation(NamedTuple):
+    """A full look at one metric.
+
+    ``directions`` are unit vectors (d x m) along which more metric would lower
+    the dual infeasibility: the negative eigenvectors of the certificate matrix.
+    """
+
+    objective: float
+    bound: float
+    n_active: int
+    directions: np.ndarray
+
+
+class HingeTask(Protocol):
+    """What the solver asks of an objective, in conditioned coordinates.
+
+    ``precision`` is the relative accuracy of its values.
+    """
+
+    objective_at_zero: float
+    precision: float
+
+    def search(self, components: np.ndarray, smoothing: float) -> None:
+        """Find all impostors within reach of a metric: the new working set."""
+
+    def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
+        """Value and gradient of the smoothed problem over the working set."""
+
+    def evaluate(self, components: np.ndarray, smoothing: float) -> Evaluation:
+        """Exact objective and dual bound; exact only right after a search."""
+
+    def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
+        """Take the slopes at a metric as the new multipliers."""
+
+
+class HingeSolution(NamedTuple):
+    """The best metric found and the best bound proved."""
+
+    components: np.ndarray
+    objective: float
+    bound: float
+    gap: float
+    converged: bool
+
+
+def solve_hinge(
+    task: HingeTask,
+    components: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    to_original: Callable[[np.ndarray], np.ndarray],
+    warm: bool,
+) -> HingeSolution:
+    """Minimise a hinge objective to a relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    task : HingeTask
+        The objective.
+    components : ndarray of shape (r, d)
+        Start, in the task's coordinates.
+    tol : float
+        Largest relative duality gap.
+    max_iter : int
+        Most iterations, each of a few L-BFGS steps and a full search.
+    monitor : Monitor
+        Receives one record per iteration.
+    to_original : callable
+        Maps components to the user's coordinates, for the callback.
+    warm : bool
+        Whether the task already holds multipliers of a similar problem.
+    """
+    full_rank = components.shape[0] >= components.shape[1]
+    smoothing = SMOOTHING if warm else FIRST_SMOOTHING
+    task.search(components, smoothing)
+    start = task.evaluate(components, smoothing)
+    best, objective, bound = components, start.objective, max(start.bound, 0.0)
+    gap = relative_gap(objective, bound, task.objective_at_zero)
+    objectives = [objective]
+    converged = gap <= tol
+    for iteration in range(1, max_iter + 1):
+        if converged:
+            break
+        minimum = minimize_over_components(
+            partial(task.smoothed, smoothing=smoothing),
+            components,
+            max_iter=COARSE_STEPS if iteration <= COARSE_ITERATIONS else STEPS,
+            value_tol=0.1 * task.precision,
+        )
+        components = minimum.components
+        task.search(components, smoothing)
+        seen = task.evaluate(components, smoothing)
+        if seen.objective < objective:
+            best, objective = components, seen.objective
+        bound = max(bound, seen.bound)
+        gap = relative_gap(objective, bound, task.objective_at_zero)
+        objectives.append(objective)
+        converged = gap <= tol or (not full_rank and stalled(objectives, tol))
+        record = _record(iteration, objective, bound, gap, seen, minimum.n_evaluations)
+        if monitor.step(record, partial(to_original, best)) or converged:
+            break
+        task.update_multipliers(components, smoothing)
+        if warm or iteration >= COARSE_ITERATIONS:
+            smoothing = SMOOTHING
+            if full_rank:
+                components = _escape(components, seen.directions)
+    return HingeSolution(best, objective, bound, gap, converged)
+
+
+def _record(
+    iteration: int,
+    objective: float,
+    bound: float,
+    gap: float,
+    seen: Evaluation,
+    n_evaluations: int,
+) -> Record:
+    return {
+        "iteration": iteration,
+        "objective": objective,
+        "bound": bound,
+        "gap": gap,
+        "certified": True,
+        "n_active": seen.n_active,
+        "n_evaluations": n_evaluations,
+    }
+
+
+def _escape(components: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Leave a saddle: add a little to M = L^T L along directions it lacks.
+
+    Where L is zero its gradient 2 L G is too, although G may say that more
+    metric would help; the eigenvectors of G then point the way out.
+    """
+    metric = components.T @ components
+    amount = ESCAPE_SHARE * np.trace(metric) / metric.shape[0]
+    missing = np.einsum("im,ij,jm->m", directions, metric, directions) < amount
+    if not missing.any():
+        return components
+    added = directions[:, missing]
+    values, vectors = np.linalg.eigh(metric + amount * added @ added.T)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))).T
