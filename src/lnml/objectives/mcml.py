@@ -120,6 +120,10 @@ class MCMLTask:
         gradient = 2.0 * (pulled - self.kernels.gram(spread, self.points.data))
         return value - self.log_sizes, gradient
 
+    def rounding(self, components: np.ndarray) -> float:
+        """Rounding of the pull and of the normalisers it cancels against."""
+        return self.precision * float(np.vdot(components * self.pull, components))
+
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray."""
 
@@ -128,8 +132,12 @@ class MCMLTask:
             log_normalizers = self.kernels.log_normalizers(self.kernels.embed(self.points, scaled))
             return float(np.vdot(scaled * self.pull, scaled) + self.row_weights @ log_normalizers)
 
-        size = np.log(max(float(np.vdot(components * self.pull, components)), 1e-300))
-        bounds = (np.log(1e-3) - size, np.log(self.points.n_rows * 1e3) - size)
+        embedding = self.kernels.embed(self.points, components)
+        n = self.points.n_rows
+        spread = 2.0 * np.trace(self.kernels.gram(embedding.coordinates, embedding.coordinates)) / n
+        pull = float(np.vdot(components * self.pull, components)) / n
+        # From all distances near zero to target distances that are already too long.
+        bounds = np.log([1e-3 / spread, 1e3 / max(pull, 1e-6 * spread)])
         return float(np.exp(minimize_scalar(along_ray, bounds=bounds, options={"xatol": 0.3}).x))
 
     def dual_point(self, components: np.ndarray) -> DualPoint:

@@ -46,8 +46,18 @@ class SoftmaxTask(Protocol):
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient."""
 
+    def rounding(self, components: np.ndarray) -> float:
+        """Return how far the computed objective may be from the exact one."""
+
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Return the model's own distribution as a dual point."""
+
+
+class _NearZero(Exception):
+    """The objective, never negative, is as near zero as can be asked or computed."""
+
+    def __init__(self, components: np.ndarray) -> None:
+        self.components = components
 
 
 class SoftmaxSolution(NamedTuple):
@@ -80,42 +90,41 @@ def solve_softmax(
     full_rank = rank == dimension
     if full_rank:
         components = _well_posed(components)
-    objective = task.value_and_gradient(components)[0]
+    objective = max(task.value_and_gradient(components)[0], 0.0)
     best, bound = components, 0.0
     feasible: DualPoint | None = None
     barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
     if warm:
         barrier = min(barrier, _last_barrier(task, objective, tol, dimension))
     objectives, steps = [objective], STEPS
-    gap, converged = relative_gap(objective, bound, task.objective_at_zero), False
+    gap, converged = np.inf, False
     for iteration in range(1, max_iter + 1):
-        minimum = minimize_over_components(
-            partial(_with_barrier, task, barrier),
-            components,
-            max_iter=steps,
-            value_tol=0.1 * task.precision,
-            memory=MEMORY,
-        )
-        components = minimum.components
-        value = task.value_and_gradient(components)[0]
+        components, n_evaluations = _descend(task, components, barrier, steps, tol)
+        value = max(task.value_and_gradient(components)[0], 0.0)
         if value < objective:
             best, objective = components, value
         point = task.dual_point(components)
         proved, feasible = _proved_bound(point, feasible)
-        bound = max(bound, proved)
-        gap = relative_gap(objective, bound, task.objective_at_zero)
+        bound = max(bound, min(proved, objective))
+        gap = relative_gap(objective + task.rounding(best), bound, task.objective_at_zero)
         objectives.append(objective)
-        converged = gap <= tol or stalled(objectives, tol)
+        at_rest = stalled(objectives, tol)
+        converged = gap <= tol or (at_rest and not warm)
         record: Record = {
             "iteration": iteration,
             "objective": objective,
             "bound": bound,
             "gap": gap,
             "certified": True,
-            "n_evaluations": minimum.n_evaluations + 1,
+            "n_evaluations": n_evaluations + 1,
         }
         if monitor.step(record, partial(to_original, best)) or converged:
             break
+        if at_rest:
+            # The end of the path proved nothing: walk it from the start, once.
+            warm, steps, objectives = False, STEPS, [objective]
+            barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
+            continue
         if feasible is not point and full_rank and steps < MOST_STEPS:
             # Not yet at this barrier's minimum: lowering it now would lose the path.
             steps *= 2
@@ -125,16 +134,46 @@ def solve_softmax(
     return SoftmaxSolution(best, objective, bound, gap, converged)
 
 
+def _descend(
+    task: SoftmaxTask, components: np.ndarray, barrier: float, steps: int, tol: float
+) -> tuple[np.ndarray, int]:
+    """Run L-BFGS at one barrier; return components and number of evaluations.
+
+    Separable data have an infimum of zero at an infinite metric: stop on the way.
+    """
+    enough = 0.5 * tol * 1e-6 * task.objective_at_zero
+    n_evaluations = 0
+
+    def function(trial: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal n_evaluations
+        n_evaluations += 1
+        value, gradient = task.value_and_gradient(trial)
+        if value <= max(enough, task.rounding(trial)):
+            raise _NearZero(trial.copy())
+        return _add_barrier(value, gradient, barrier, trial)
+
+    try:
+        minimum = minimize_over_components(
+            function,
+            components,
+            max_iter=steps,
+            value_tol=0.1 * task.precision,
+            memory=MEMORY,
+        )
+    except _NearZero as found:
+        return found.components, n_evaluations
+    return minimum.components, n_evaluations
+
+
 def _last_barrier(task: SoftmaxTask, objective: float, tol: float, dimension: int) -> float:
     """Barrier whose own gap (barrier * dimension) is a share of the tolerated one."""
     return BARRIER_SHARE * tol * max(objective, 1e-6 * task.objective_at_zero) / dimension
 
 
-def _with_barrier(
-    task: SoftmaxTask, barrier: float, components: np.ndarray
+def _add_barrier(
+    value: float, gradient: np.ndarray, barrier: float, components: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Objective minus barrier * log det(L^T L), and its gradient."""
-    value, gradient = task.value_and_gradient(components)
+    """Subtract barrier * log det(L^T L) from a value, and its gradient."""
     if barrier == 0.0:
         return value, gradient
     sign, log_determinant = np.linalg.slogdet(components)

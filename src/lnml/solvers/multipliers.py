@@ -107,10 +107,11 @@ def solve_hinge(
     best, objective, bound = components, start.objective, max(start.bound, 0.0)
     gap = relative_gap(objective, bound, task.objective_at_zero)
     objectives = [objective]
-    converged = gap <= tol
+    if gap <= tol:
+        monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
+        return HingeSolution(best, objective, bound, gap, True)
+    converged = False
     for iteration in range(1, max_iter + 1):
-        if converged:
-            break
         minimum = minimize_over_components(
             partial(task.smoothed, smoothing=smoothing),
             components,
