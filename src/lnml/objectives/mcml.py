@@ -121,7 +121,7 @@ class MCMLTask:
         return value - self.log_sizes, gradient
 
     def rounding(self, components: np.ndarray) -> float:
-        """Rounding of the pull and of the normalisers it cancels against."""
+        """Return the rounding of the pull and of the normalisers it cancels against."""
         return self.precision * float(np.vdot(components * self.pull, components))
 
     def best_scale(self, components: np.ndarray) -> float:

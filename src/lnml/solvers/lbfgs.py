@@ -9,6 +9,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 
+# Length of the first trial step, relative to the start.
+FIRST_STEP = 0.01
+
+
 class Minimum(NamedTuple):
     """Where L-BFGS stopped."""
 
@@ -41,16 +45,23 @@ def minimize_over_components(
     memory : int
         Number of past steps the model of the curvature is made from.
     """
+    # SciPy's first step has length one and its tolerances assume values near one,
+    # so it is given unknowns and values in units of their start.
+    unit = FIRST_STEP * float(np.linalg.norm(start)) or 1.0
+    value_unit = 0.0
 
     def flat(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = function(x.reshape(start.shape))
-        return value, gradient.ravel()
+        nonlocal value_unit
+        value, gradient = function(unit * x.reshape(start.shape))
+        value_unit = value_unit or abs(value) or 1.0
+        return value / value_unit, gradient.ravel() * (unit / value_unit)
 
     result = minimize(
         flat,
-        np.asarray(start, dtype=np.float64).ravel(),
+        np.asarray(start, dtype=np.float64).ravel() / unit,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": max_iter, "maxcor": memory, "ftol": value_tol, "gtol": gradient_tol},
     )
-    return Minimum(result.x.reshape(start.shape), float(result.fun), int(result.nfev))
+    components = unit * result.x.reshape(start.shape)
+    return Minimum(components, value_unit * float(result.fun), int(result.nfev))

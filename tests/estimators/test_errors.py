@@ -1,0 +1,146 @@
+"""Bad input gets an error that names the cause and the cure, before any work."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.pipeline import make_pipeline
+
+import lnml
+from lnml import LMNN, LNML, MCML
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((24, 3))
+Y = np.repeat(["a", "b", "c"], 8)
+LEARNERS = [LMNN(), MCML(), LNML(LMNN()), LNML(MCML())]
+
+
+@pytest.fixture(params=LEARNERS, ids=repr)
+def learner(request):
+    return request.param
+
+
+def with_entry(value):
+    data = X.copy()
+    data[3, 1] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "message"),
+    [
+        (with_entry(np.nan), Y, "contains NaN"),
+        (with_entry(np.inf), Y, "infinity"),
+        (X, np.repeat("a", 24), "at least two classes"),
+        (X, Y[:-1], "inconsistent numbers of samples"),
+        (X, np.where(np.arange(24) == 3, np.nan, 1.0), "y contains NaN"),
+        (X, RNG.standard_normal(24), "Unknown label type"),
+        (X, None, "requires y"),
+        (sparse.csr_array(X), Y, "toarray"),
+        (X + 1j, Y, "separate columns"),
+        (np.full((24, 3), "red"), Y, "OneHotEncoder"),
+        (np.zeros((0, 3)), Y[:0], "0 sample"),
+        (np.zeros((24, 0)), Y, "0 feature"),
+        (np.ones((24, 3)), Y, "all rows of X are the same"),
+        (X[:3], Y[::8], "every class has one row"),
+        (X[0], Y[:3], "2D array"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_data(learner, data, labels, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        learner.fit(data, labels)
+    assert not hasattr(learner, "components_")
+
+
+@pytest.mark.parametrize("argument", ["sample_weight", "groups"])
+def test_unknown_fit_argument(learner, argument):
+    message = "repeat rows" if argument == "sample_weight" else "does not know"
+    with pytest.raises(TypeError, match=message):
+        learner.fit(X, Y, **{argument: np.ones(24)})
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (LMNN(n_components=4), "exceeds the 3 features"),
+        (LMNN(n_components=0), "n_components must be a whole number >= 1"),
+        (LMNN(init=np.eye(2)), r"init has shape \(2, 2\)"),
+        (LMNN(init=np.full((3, 3), np.nan)), "finite"),
+        (LMNN(init="best"), "init must be"),
+        (LMNN(n_neighbors=0), "n_neighbors must be a whole number >= 1"),
+        (LMNN(n_neighbors=2.5), "n_neighbors must be a whole number"),
+        (LMNN(push_weight=1.0), "push_weight must be a number above 0"),
+        (LMNN(push_weight="half"), "push_weight must be a number"),
+        (LMNN(tol=0), "tol must be a number above 0"),
+        (LMNN(max_iter=0), "max_iter must be a whole number >= 1"),
+        (MCML(tol=-1), "tol must be a number above 0"),
+        (MCML(n_components=9), "exceeds the 3 features"),
+        (LNML(k_min=4), "k_min <= k_av <= k_max"),
+        (LNML(k_av=6), "k_min <= k_av <= k_max"),
+        (LNML(k_min=1.5), "k_min must be a whole number"),
+        (LNML(k_min=-1), "k_min must be a whole number"),
+        (LNML(k_min=0, k_av=0, k_max=0), "k_av >= 1"),
+        (LNML(max_rounds=0), "max_rounds must be a whole number >= 1"),
+        (LNML(tol=2), "tol must be a number"),
+        (LNML(MCML(), k_min=1), "MCML needs k_min = k_av = k_max"),
+        (LNML(LMNN(n_components=4)), "exceeds the 3 features"),
+    ],
+    ids=repr,
+)
+def test_bad_parameter(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, Y)
+
+
+def test_estimator_that_cannot_be_coupled():
+    with pytest.raises(TypeError, match="metric_problem"):
+        LNML(NeighborhoodComponentsAnalysis()).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (np.ones((24, 3)), "24 rows"),
+        (np.eye(24), "its own target neighbour"),
+        (np.eye(24, k=12), "of another class"),
+        (np.zeros((24, 24)), "nothing to learn from"),
+        ("nearest", "n x n matrix"),
+        (lnml.Neighborhoods.from_graph(np.eye(5, k=1)), "covers 5 rows"),
+    ],
+)
+def test_bad_target_neighbors(graph, message):
+    with pytest.raises(ValueError, match=message):
+        LMNN().fit(X, Y, target_neighbors=graph)
+
+
+def test_target_neighbors_inside_cross_validation():
+    """Only rows are sliced there, so the error has to say so."""
+    import sklearn
+
+    graph = LMNN().fit(X, Y).target_neighbors_
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LMNN().set_fit_request(target_neighbors=True)
+        pipeline = make_pipeline(model, KNeighborsClassifier(1))
+        with pytest.raises(ValueError, match="slices rows only"):
+            cross_val_score(
+                pipeline, X, Y, params={"target_neighbors": graph}, cv=2, error_score="raise"
+            )
+
+
+def test_warm_start_of_another_shape():
+    model = LMNN(warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="warm_start=False"):
+        model.fit(X[:, :2], Y)
+
+
+def test_transform_before_fit_and_of_other_width(learner):
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+
+    model = clone(learner)
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+    with pytest.raises(ValueError, match="3 features"):
+        model.fit(X, Y).transform(X[:, :2])

@@ -1,0 +1,86 @@
+"""Learning neighbourhoods, on real data."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from oracles import lmnn_objective, mcml_objective
+from sklearn.exceptions import ConvergenceWarning
+
+from lnml import LMNN, LNML, MCML
+from lnml.datasets import load_dataset
+from lnml.evaluation import cross_validate
+
+SMALL = ["sonar", "ionosphere", "wine", "iris", "balance_scale"]
+LEARNERS = {
+    "LN-LMNN (3,3,3)": LNML(LMNN()),
+    "LN-LMNN (1,3,5)": LNML(LMNN(), k_min=1, k_av=3, k_max=5),
+    "LN-MCML": LNML(MCML()),
+}
+
+
+def half_steps(model):
+    return [
+        value
+        for record in model.history_
+        for value in (record["objective_assigned"], record["objective"])
+    ]
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_never_rises_and_is_what_it_says(name, learner):
+    data = load_dataset(name)
+    rows = np.random.default_rng(0).permutation(len(data.target))[:200]
+    X, y = data.data[rows], data.target[rows]
+    model = LEARNERS[learner].fit(X, y)
+    steps = np.array(half_steps(model))
+    assert (np.diff(steps) <= 1e-9 * np.abs(steps[:-1])).all()
+    targets = model.target_neighbors_
+    if learner == "LN-MCML":
+        exact = mcml_objective(X, targets.toarray(), model.components_)
+    else:
+        exact = lmnn_objective(X, y, targets.toarray(), model.components_, push_weight=0.5)
+    assert_allclose(model.objective_, exact, rtol=1e-6, atol=1e-8)
+    assert steps[-1] == model.objective_
+    sizes = model.n_target_neighbors_
+    assert targets.sum() == 3 * len(y)
+    assert sizes.min() >= model.k_min and sizes.max() <= model.k_max
+    assert model.history_[-1]["neighborhood_sizes"] == {
+        size: int((sizes == size).sum()) for size in np.unique(sizes)
+    }
+
+
+def test_balance_gains_eight_points():
+    balance = load_dataset("balance_scale")
+    methods = {"LMNN": LMNN(), "LN-LMNN": LNML(LMNN())}
+    correct = {name: [] for name in methods}
+    for seed in range(3):
+        for result in cross_validate(balance.data, balance.target, methods, seed=seed, n_jobs=-1):
+            correct[result.method].extend(result.correct)
+    gain = np.mean(correct["LN-LMNN"]) - np.mean(correct["LMNN"])
+    assert gain >= 0.08
+
+
+def test_small_classes_keep_their_budget():
+    iris = load_dataset("iris")
+    X, y = iris.data[[*range(52), 100]], iris.target[[*range(52), 100]]
+    with pytest.warns(UserWarning, match="virginica"):
+        model = LNML(LMNN(), k_min=1, k_av=3, k_max=5).fit(X, y)
+    assert model.target_neighbors_.sum() == 50 * 3 + 2 * 1
+    assert_allclose(model.n_target_neighbors_[50:], [1, 1, 0])
+
+
+def test_running_out_of_rounds_is_told():
+    wine = load_dataset("wine")
+    with pytest.warns(ConvergenceWarning, match="max_rounds=2"):
+        model = LNML(LMNN(), max_rounds=2).fit(wine.data, wine.target)
+    assert not model.converged_
+    assert model.duality_gap_ <= 1e-3
+
+
+def test_low_rank_base():
+    wine = load_dataset("wine")
+    model = LNML(LMNN(n_components=2, init="pca")).fit(wine.data, wine.target)
+    assert model.components_.shape == (2, 13)
+    steps = np.array(half_steps(model))
+    assert (np.diff(steps) <= 1e-9 * np.abs(steps[:-1])).all()

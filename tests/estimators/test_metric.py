@@ -1,0 +1,102 @@
+"""The interface every fitted metric has."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from lnml import LMNN, LNML, MCML
+from lnml.datasets import load_dataset
+
+ESTIMATORS = [LMNN(), MCML(), LNML(LMNN(), k_min=1, k_av=2, k_max=3), LNML(MCML())]
+
+
+@pytest.fixture(params=ESTIMATORS, ids=repr)
+def fitted(request):
+    iris = load_dataset("iris")
+    return clone(request.param).fit(iris.data, iris.target)
+
+
+def test_transform_makes_the_distance_euclidean(fitted):
+    X = load_dataset("iris").data
+    Z = fitted.transform(X)
+    difference = X[3] - X[77]
+    expected = difference @ fitted.get_mahalanobis_matrix() @ difference
+    assert_allclose(np.sum((Z[3] - Z[77]) ** 2), expected, rtol=1e-9)
+
+
+def test_pair_distance_score_and_metric_agree(fitted):
+    X = load_dataset("iris").data
+    pairs = np.stack([X[:5], X[60:65]], axis=1)
+    distances = fitted.pair_distance(pairs)
+    metric = fitted.get_metric()
+    assert_allclose(distances, [metric(a, b) for a, b in pairs])
+    assert_allclose(distances**2, [metric(a, b, squared=True) for a, b in pairs])
+    assert_allclose(fitted.pair_score(pairs), -distances)
+    with pytest.raises(ValueError, match=r"shape \(m, 2, 4\)"):
+        fitted.pair_distance(X)
+
+
+def test_get_metric_serves_scikit_learn(fitted):
+    iris = load_dataset("iris")
+    by_metric = KNeighborsClassifier(3, metric=fitted.get_metric(), algorithm="brute")
+    by_transform = KNeighborsClassifier(3, algorithm="brute")
+    by_metric.fit(iris.data[::2], iris.target[::2])
+    by_transform.fit(fitted.transform(iris.data[::2]), iris.target[::2])
+    ours = by_metric.predict_proba(iris.data[1::2])
+    assert_allclose(ours, by_transform.predict_proba(fitted.transform(iris.data[1::2])))
+
+
+def test_pickle_and_clone(fitted):
+    X = load_dataset("iris").data
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_allclose(again.transform(X), fitted.transform(X), rtol=0)
+    assert not hasattr(clone(fitted), "components_")
+
+
+def test_frames_in_and_out(fitted):
+    iris = load_dataset("iris")
+    names = list(iris.feature_names)
+    for frame in (pd.DataFrame(iris.data, columns=names), pl.DataFrame(iris.data, schema=names)):
+        model = clone(fitted).fit(frame, iris.target)
+        assert_allclose(model.components_, fitted.components_)
+        assert list(model.feature_names_in_) == names
+    frame = pd.DataFrame(iris.data, columns=names)
+    out = clone(fitted).set_output(transform="pandas").fit(frame, iris.target).transform(frame)
+    prefix = type(fitted).__name__.lower()
+    assert list(out.columns) == [f"{prefix}{i}" for i in range(4)]
+    assert list(fitted.get_feature_names_out()) == list(out.columns)
+
+
+def test_grid_search_over_a_pipeline():
+    iris = load_dataset("iris")
+    pipeline = make_pipeline(LNML(LMNN()), KNeighborsClassifier(1))
+    grid = {"lnml__k_min": [1, 3], "lnml__estimator__push_weight": [0.3, 0.5]}
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(iris.data, iris.target)
+    assert search.best_score_ > 0.9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_dtype_is_kept(estimator, dtype):
+    iris = load_dataset("iris")
+    model = clone(estimator).fit(iris.data.astype(dtype), iris.target)
+    assert model.components_.dtype == dtype
+    assert model.transform(iris.data.astype(dtype)).dtype == dtype
+
+
+def test_float32_finds_the_float64_optimum():
+    wine = load_dataset("wine")
+    targets = LMNN().fit(wine.data, wine.target).target_neighbors_
+    objectives = [
+        LMNN().fit(wine.data.astype(dtype), wine.target, target_neighbors=targets).objective_
+        for dtype in (np.float32, np.float64)
+    ]
+    assert_allclose(objectives[0], objectives[1], rtol=2e-3)

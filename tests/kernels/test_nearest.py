@@ -1,0 +1,155 @@
+"""k nearest rows against brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import brute_force_nearest, same_class, squared_distances
+from scipy.stats import ortho_group
+from sklearn import config_context
+from toy_data import embedded, lattice, sorted_blobs
+
+DTYPES = [np.float64, np.float32]
+
+
+def any_other_row(n):
+    return ~np.eye(n, dtype=bool)
+
+
+def assert_same_neighbors(found, expected, rtol=1e-10):
+    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_allclose(found[0], expected[0], rtol=rtol)
+
+
+def labels_of(class_sizes):
+    return np.repeat(np.arange(len(class_sizes)), class_sizes)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    class_sizes=st.lists(st.integers(1, 25), min_size=1, max_size=4),
+    n_features=st.integers(1, 3),
+    k=st.integers(1, 8),
+    dtype=st.sampled_from(DTYPES),
+)
+def test_lattice_ties_go_to_the_lowest_index(seed, class_sizes, n_features, k, dtype):
+    y = labels_of(class_sizes)
+    Z = lattice(seed, y.size, n_features, levels=3)
+    kernels, embedding = embedded(Z, y, dtype)
+    D = squared_distances(Z)
+    own = kernels.nearest(embedding, k, same_class=True)
+    assert_same_neighbors(own, brute_force_nearest(D, same_class(y), k), rtol=0)
+    every = kernels.nearest(embedding, k, same_class=False)
+    assert_same_neighbors(every, brute_force_nearest(D, any_other_row(y.size), k), rtol=0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_extreme_scales_and_offsets(seed):
+    Z, y = sorted_blobs(seed, [70, 5, 40], 5)
+    Z = Z * np.array([1e-8, 1e-4, 1.0, 1e4, 1e8]) + np.array([0.0, 1e6, 1e6, -1e6, 1e6])
+    kernels, embedding = embedded(Z, y)
+    expected = brute_force_nearest(squared_distances(Z), same_class(y), 7)
+    assert_same_neighbors(kernels.nearest(embedding, 7, same_class=True), expected)
+
+
+def test_small_differences_at_a_large_offset():
+    Z, y = sorted_blobs(0, [60, 60], 3)
+    Z = 1e6 + 1e-3 * Z
+    kernels, embedding = embedded(Z, y)
+    expected = brute_force_nearest(squared_distances(Z), same_class(y), 5)
+    assert_same_neighbors(kernels.nearest(embedding, 5, same_class=True), expected)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("scales", [[1.0, 1.0, 1.0], [1e-8, 1.0, 1e8]])
+def test_float32_finds_the_nearest_up_to_its_precision(scales, offset):
+    Z, y = sorted_blobs(3, [150, 90], 3)
+    Z = (Z * np.array(scales) + offset).astype(np.float32)
+    kernels, embedding = embedded(Z, y, np.float32)
+    distances, indices = kernels.nearest(embedding, 6, same_class=True)
+    D = squared_distances(Z)
+    expected, _ = brute_force_nearest(D, same_class(y), 6)
+    np.testing.assert_allclose(distances, expected, rtol=1e-5)
+    np.testing.assert_allclose(np.take_along_axis(D, indices, axis=1), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_duplicated_rows(dtype):
+    y = labels_of([40, 40])
+    Z = np.tile(lattice(1, 20, 2, levels=10), (4, 1))
+    kernels, embedding = embedded(Z, y, dtype)
+    expected = brute_force_nearest(squared_distances(Z), same_class(y), 5)
+    found = kernels.nearest(embedding, 5, same_class=True)
+    assert_same_neighbors(found, expected, rtol=0)
+    assert (found[0][:, 0] == 0).all()
+
+
+def test_short_rows_are_filled():
+    Z, y = sorted_blobs(0, [1, 3, 10], 2)
+    kernels, embedding = embedded(Z, y)
+    distances, indices = kernels.nearest(embedding, 4, same_class=True)
+    assert (indices[0] == -1).all()
+    assert np.isinf(distances[0]).all()
+    assert (indices[1:4, 2:] == -1).all()
+    assert np.isinf(distances[1:4, 2:]).all()
+    assert (indices[1:4, :2] >= 0).all()
+    assert (indices[4:] >= 0).all()
+    assert not (indices == np.arange(y.size)[:, None]).any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_queries_see_all_rows(dtype):
+    y = labels_of([30, 1, 20])
+    Z = lattice(2, y.size, 3)
+    queries = np.vstack([lattice(3, 17, 3, levels=6), Z[:3]])
+    kernels, embedding = embedded(Z, y, dtype)
+    D = ((queries[:, None] - Z[None]) ** 2).sum(axis=-1)
+    expected = brute_force_nearest(D, np.ones(D.shape, dtype=bool), 6)
+    found = kernels.nearest(embedding, 6, same_class=False, queries=queries)
+    assert_same_neighbors(found, expected, rtol=0)
+
+
+def test_more_queries_neighbors_than_rows():
+    Z, y = sorted_blobs(0, [2, 2], 2)
+    kernels, embedding = embedded(Z, y)
+    distances, indices = kernels.nearest(embedding, 6, same_class=False, queries=Z[:2])
+    assert (indices[:, 4:] == -1).all()
+    assert np.isinf(distances[:, 4:]).all()
+    assert (np.sort(indices[:, :4]) == np.arange(4)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_several_tiles(dtype):
+    """More rows than a tile, and little working memory so that tiles are small."""
+    y = labels_of([700, 450])
+    Z = lattice(4, y.size, 2, levels=12)
+    kernels, embedding = embedded(Z, y, dtype)
+    expected = brute_force_nearest(squared_distances(Z), same_class(y), 4)
+    assert_same_neighbors(kernels.nearest(embedding, 4, same_class=True), expected, rtol=0)
+    with config_context(working_memory=1):
+        small_tiles = kernels.nearest(embedding, 4, same_class=True)
+    assert_same_neighbors(small_tiles, expected, rtol=0)
+
+
+def test_fewer_neighbors_are_a_prefix_of_more():
+    """Distances equal up to their rounding to 37 bits tie for every k alike."""
+    Z = np.array([[0.0], [1.0 + 1e-12], [1.0], [-3.0]])
+    kernels, embedding = embedded(Z, np.zeros(4, dtype=int))
+    one = kernels.nearest(embedding, 1, same_class=True)[1]
+    two = kernels.nearest(embedding, 2, same_class=True)[1]
+    np.testing.assert_array_equal(one[:, 0], two[:, 0])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 100.0])
+def test_ties_survive_a_rotation(offset):
+    """Rotated lattices have the ties of the lattice, up to rounding of the coordinates."""
+    y = labels_of([40, 40])
+    kernels = embedded(np.zeros((1, 1)), np.zeros(1, dtype=int))[0]
+    for seed in range(5):
+        Z = lattice(seed, y.size, 3)
+        rotation = ortho_group.rvs(3, random_state=seed)
+        points = kernels.points(Z + offset, np.array([0, 40, 80]))
+        found = kernels.nearest(kernels.embed(points, rotation), 3, same_class=True)
+        expected = brute_force_nearest(squared_distances(Z), same_class(y), 3)
+        assert_same_neighbors(found, expected)

@@ -1,0 +1,132 @@
+"""Distances, Laplacian products, Gram matrices and softmax sums against dense NumPy."""
+
+import numpy as np
+import oracles
+import pytest
+from oracles import squared_distances
+from toy_data import embedded, neighborhoods, pattern_matrix, sorted_blobs
+
+from lnml.kernels import get_kernels
+from lnml.kernels.protocol import Pattern, round_ties
+
+SIZES = [30, 1, 45]
+MANY = [1500, 700]
+
+
+def random_pattern(n, share, seed):
+    chosen = np.random.default_rng(seed).random((n, n)) < share
+    np.fill_diagonal(chosen, False)
+    chosen[1] = False
+    return neighborhoods(chosen)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_embedding_and_its_rows(dtype, rtol):
+    X, y = sorted_blobs(0, SIZES, 5)
+    components = np.random.default_rng(1).standard_normal((3, 5))
+    kernels = get_kernels()
+    points = kernels.points(X.astype(dtype), np.array([0, 30, 31, y.size]))
+    np.testing.assert_array_equal(points.row_class, y)
+    embedding = kernels.embed(points, components)
+    assert embedding.coordinates.dtype == dtype
+    np.testing.assert_allclose(embedding.coordinates, X @ components.T, rtol=rtol, atol=rtol)
+    rows = kernels.rows(embedding, np.array([4, 0]))
+    assert rows.dtype == np.float64
+    np.testing.assert_allclose(rows, X[[4, 0]] @ components.T, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_distances_of_pairs(dtype, rtol):
+    Z, y = sorted_blobs(0, SIZES, 4)
+    kernels, embedding = embedded(Z, y, dtype)
+    pairs = random_pattern(y.size, 0.3, 0)
+    rows, columns = pairs.pairs()
+    expected = squared_distances(Z.astype(dtype))[rows, columns]
+    np.testing.assert_allclose(kernels.distances(embedding, pairs), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("class_sizes", [SIZES, MANY])
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-11), (np.float32, 1e-5)])
+def test_laplacian_of_signed_weights_on_two_patterns(class_sizes, dtype, rtol):
+    values, y = sorted_blobs(1, class_sizes, 3)
+    values = values.astype(dtype)
+    rng = np.random.default_rng(2)
+    share = 20 / y.size
+    patterns = [random_pattern(y.size, share, seed) for seed in (3, 4)]
+    weights = [rng.uniform(0.0, 1.0, p.size) * (rng.random(p.size) < 0.7) for p in patterns]
+    factors = [1.0, -0.5]
+    W = sum(
+        factor * pattern_matrix(p, w, y.size)
+        for p, w, factor in zip(patterns, weights, factors, strict=True)
+    )
+    edges = list(zip(patterns, weights, factors, strict=True))
+    found = get_kernels().laplacian(edges, values)
+    assert found.dtype == dtype
+    expected = oracles.laplacian(W) @ values.astype(float)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+def test_laplacian_of_one_pair():
+    pattern = Pattern(np.array([0, 1, 1, 1]), np.array([2], dtype=np.int32))
+    values = np.array([[1.0], [5.0], [4.0]])
+    found = get_kernels().laplacian([(pattern, np.array([2.0]), 0.5)], values)
+    np.testing.assert_allclose(found, [[-3.0], [0.0], [3.0]])
+
+
+@pytest.mark.parametrize("n_rows", [7, 10_000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_gram_in_float64(n_rows, dtype):
+    rng = np.random.default_rng(0)
+    left = (100.0 + rng.standard_normal((n_rows, 3))).astype(dtype)
+    right = (100.0 + rng.standard_normal((n_rows, 2))).astype(dtype)
+    found = get_kernels().gram(left, right)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, left.astype(float).T @ right.astype(float), rtol=1e-12)
+
+
+@pytest.mark.parametrize("class_sizes", [SIZES, MANY])
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 2e-5)])
+def test_log_normalizers(class_sizes, dtype, rtol):
+    Z, y = sorted_blobs(2, class_sizes, 2)
+    Z = Z.astype(dtype)
+    kernels, embedding = embedded(Z, y, dtype)
+    expected = oracles.log_normalizers(squared_distances(Z))
+    np.testing.assert_allclose(kernels.log_normalizers(embedding), expected, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("class_sizes", [SIZES, MANY])
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 2e-5)])
+def test_softmax_laplacian_product(class_sizes, dtype, rtol):
+    Z, y = sorted_blobs(3, class_sizes, 2)
+    Z = Z.astype(dtype)
+    kernels, embedding = embedded(Z, y, dtype)
+    rng = np.random.default_rng(3)
+    row_weights = rng.uniform(0.0, 2.0, y.size) * (rng.random(y.size) < 0.8)
+    values = rng.standard_normal((y.size, 4)).astype(dtype)
+    D = squared_distances(Z)
+    P = row_weights[:, None] * oracles.neighbor_probabilities(D)
+    log_z, product = kernels.softmax(embedding, row_weights, values)
+    assert product.dtype == dtype
+    np.testing.assert_allclose(log_z, oracles.log_normalizers(D), rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(product, oracles.laplacian(P) @ values, rtol=rtol, atol=10 * rtol)
+
+
+def test_softmax_of_distances_far_beyond_the_range_of_exp():
+    Z, y = sorted_blobs(4, [12, 13], 2)
+    Z = 100.0 * Z
+    kernels, embedding = embedded(Z, y)
+    D = squared_distances(Z)
+    assert np.exp(-D[~np.eye(y.size, dtype=bool)]).min() == 0.0
+    log_z, product = kernels.softmax(embedding, np.ones(y.size), Z)
+    expected = oracles.laplacian(oracles.neighbor_probabilities(D)) @ Z
+    np.testing.assert_allclose(log_z, oracles.log_normalizers(D), rtol=1e-9)
+    np.testing.assert_allclose(product, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_rounding_of_ties_keeps_37_bits():
+    values = np.random.default_rng(0).lognormal(sigma=20.0, size=1000)
+    mantissa, exponent = np.frexp(values)
+    expected = np.ldexp(np.round(np.ldexp(mantissa, 37)), exponent - 37)
+    np.testing.assert_array_equal(round_ties(values), expected)
+    np.testing.assert_array_equal(round_ties(np.array([0.0, 1.0, 3.0])), [0.0, 1.0, 3.0])
+    assert round_ties(np.array(0.1 + 0.2)) == round_ties(np.array(0.3))

@@ -1,0 +1,220 @@
+"""Results do not depend on threads, and fits are safe in threads, workers and after a fork."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from oracles import nearest_targets, squared_distances
+from threadpoolctl import threadpool_info
+from toy_data import embedded, neighborhoods, sorted_blobs
+
+from lnml import LMNN, LNML, MCML
+from lnml.kernels.cpu import threads
+
+FITS = """
+import hashlib, sys, warnings
+import numpy as np
+from lnml import LMNN, LNML, MCML
+from lnml.datasets import load_dataset
+from lnml.kernels.cpu import threads
+warnings.simplefilter("ignore")
+if sys.argv[1:]:
+    threads.thread_count = lambda: int(sys.argv[1])
+letter = load_dataset("letter")
+for dtype in (np.float64, np.float32):
+    X, y = letter.data[:1100].astype(dtype), letter.target[:1100]
+    for model in (
+        LMNN(max_iter=2),
+        MCML(max_iter=1),
+        LNML(LMNN(max_iter=2), k_min=1, k_av=2, k_max=4, max_rounds=2),
+    ):
+        model.fit(X, y)
+        content = model.components_.tobytes() + repr(model.objective_).encode()
+        print(hashlib.sha256(content).hexdigest())
+"""
+
+FORK = """
+import multiprocessing, sys, warnings
+import numpy as np
+from lnml import LMNN
+from lnml.datasets import load_dataset
+from lnml.kernels import get_kernels
+from lnml.kernels.cpu import threads
+warnings.simplefilter("ignore")
+threads.thread_count = lambda: 4
+letter = load_dataset("letter")
+X, y = letter.data[:1500], letter.target[:1500]
+
+def fit():
+    return LMNN(max_iter=2).fit(X, y).components_
+
+def in_child(connection):
+    connection.send(fit())
+
+def fork():
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe()
+    child = context.Process(target=in_child, args=(sender,), daemon=True)
+    child.start()
+    if not receiver.poll(60):
+        sys.exit("the fit after a fork did not end")
+    child.join(60)
+    return receiver.recv()
+
+expected = fit()
+assert threads._shared.pool is not None
+assert np.array_equal(fork(), expected)
+with get_kernels().session():
+    assert np.array_equal(fork(), expected)
+assert np.array_equal(fit(), expected)
+"""
+
+
+def run_script(script, *arguments, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def fingerprint(*arrays):
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def test_fits_are_bitwise_equal_whatever_the_number_of_threads():
+    expected = run_script(FITS, OMP_NUM_THREADS="1")
+    assert len(set(expected.split())) == 6
+    assert run_script(FITS, "5") == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernels_are_bitwise_equal_whatever_the_number_of_threads(dtype, monkeypatch):
+    Z, y = sorted_blobs(0, [900, 700, 3], 3)
+    targets = neighborhoods(nearest_targets(squared_distances(Z), y, 2))
+
+    def everything():
+        kernels, embedding = embedded(Z, y, dtype)
+        z = embedding.coordinates
+        candidates = kernels.within(embedding, np.full(y.size, 2.0))
+        terms = kernels.hinge(embedding, targets, candidates, 0.1, None)
+        slopes = kernels.slopes(embedding, targets, candidates, 0.1, None)
+        edges = [
+            (targets, terms.target_weights, 1.0),
+            (candidates, terms.candidate_weights, -1.0),
+        ]
+        product = kernels.laplacian(edges, z)
+        return [
+            fingerprint(z),
+            fingerprint(*kernels.nearest(embedding, 3, same_class=True)),
+            fingerprint(candidates.indptr, candidates.indices),
+            fingerprint(*terms),
+            fingerprint(slopes.indptr, slopes.impostor, slopes.slot, slopes.value),
+            fingerprint(product, kernels.gram(product, z)),
+            fingerprint(kernels.distances(embedding, candidates)),
+            fingerprint(kernels.log_normalizers(embedding)),
+            fingerprint(*kernels.softmax(embedding, np.ones(y.size), z)),
+        ]
+
+    results = []
+    for count in (1, 4):
+        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+        with embedded(Z, y, dtype)[0].session():
+            results.append(everything())
+    assert results[0] == results[1]
+
+
+def test_threads_are_capped_by_the_environment(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    assert threads.thread_count() == 8
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert threads.thread_count() == 3
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
+    assert threads.thread_count() == 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
+    assert threads.thread_count() == 8
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_results_come_in_the_order_of_the_tiles(count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    tiles = threads.row_tiles(103, 10)
+    assert tiles[0] == (0, 10)
+    assert tiles[-1] == (100, 103)
+    assert threads.run_tiles(lambda tile: tile[1] - tile[0], tiles) == [10] * 10 + [3]
+
+
+def test_errors_inside_a_tile_reach_the_caller(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    with pytest.raises(ZeroDivisionError):
+        threads.run_tiles(lambda tile: 1 / tile, [2, 1, 0, 3])
+    assert threads.run_tiles(lambda tile: -tile, [1, 2]) == [-1, -2]
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_blas_is_limited_by_the_first_and_released_by_the_last_user():
+    before = blas_threads()
+    release = threading.Event()
+    entered = threading.Event()
+
+    def use_blas():
+        with threads.single_threaded_blas():
+            entered.set()
+            release.wait(30)
+
+    other = threading.Thread(target=use_blas)
+    with threads.single_threaded_blas():
+        other.start()
+        assert entered.wait(30)
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {1}
+    release.set()
+    other.join(30)
+    assert blas_threads() == before
+
+
+def models():
+    return [
+        LMNN(tol=1e-2),
+        MCML(tol=1e-2, max_iter=20),
+        LNML(LMNN(), k_min=1, k_av=2, k_max=3, tol=1e-2),
+        LMNN(n_neighbors=1, push_weight=0.8, tol=1e-2),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_concurrent_fits_equal_those_one_after_the_other(backend):
+    X, y = sorted_blobs(1, [150, 120, 90], 3)
+    n_jobs = {"threading": 4, "loky": 2}[backend]
+    expected = [model.fit(X, y) for model in models()]
+    fitted = joblib.Parallel(n_jobs=n_jobs, backend=backend)(
+        joblib.delayed(model.fit)(X, y) for model in models()
+    )
+    for mine, theirs in zip(expected, fitted, strict=True):
+        np.testing.assert_array_equal(mine.components_, theirs.components_)
+        assert mine.objective_ == theirs.objective_
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fit_after_a_fork():
+    run_script(FORK)

@@ -1,0 +1,66 @@
+"""Small seeded data sets, and the library's view of them."""
+
+import numpy as np
+
+from lnml.kernels import get_kernels
+from lnml.neighborhoods import Neighborhoods
+from lnml.objectives.contract import TrainingSet
+
+
+def blobs(seed, class_sizes, n_features, separation=1.0):
+    """Overlapping Gaussian classes without ties, rows in random order."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(class_sizes)), class_sizes))
+    centres = separation * rng.standard_normal((len(class_sizes), n_features))
+    return centres[y] + rng.standard_normal((y.size, n_features)), y
+
+
+def sorted_blobs(seed, class_sizes, n_features, separation=1.0):
+    """The same with rows sorted by class, as kernels see them."""
+    X, y = blobs(seed, class_sizes, n_features, separation)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def lattice(seed, n_rows, n_features, levels=4):
+    """Points of a small integer lattice: exact ties and duplicates everywhere."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, levels, (n_rows, n_features)).astype(float)
+
+
+def class_start(y):
+    """First row of each class, and n."""
+    return np.concatenate([[0], np.cumsum(np.bincount(y))])
+
+
+def embedded(Z, y, dtype=np.float64):
+    """Class-sorted rows ``Z`` under the identity metric, and the kernels."""
+    assert (np.diff(y) >= 0).all()
+    kernels = get_kernels()
+    points = kernels.points(np.asarray(Z, dtype=dtype), class_start(y))
+    return kernels, kernels.embed(points, np.eye(points.data.shape[1]))
+
+
+def training_set(X, y):
+    """Training set of class codes ``y`` in any order."""
+    return TrainingSet.from_labels(np.asarray(X), np.asarray(y), get_kernels())
+
+
+def neighborhoods(P):
+    """The library's form of a dense target matrix."""
+    return Neighborhoods.from_graph(P)
+
+
+def in_class_order(P, y):
+    """A dense target matrix with rows and columns sorted by class."""
+    order = np.argsort(y, kind="stable")
+    return P[np.ix_(order, order)]
+
+
+def pattern_matrix(pattern, values, n_columns, n_rows=None):
+    """Dense matrix with ``values`` at the pairs of a pattern."""
+    n_rows = pattern.indptr.size - 1 if n_rows is None else n_rows
+    dense = np.zeros((n_rows, n_columns))
+    rows = np.repeat(np.arange(pattern.indptr.size - 1), np.diff(pattern.indptr))
+    dense[rows, pattern.indices] = values
+    return dense
