@@ -1,16 +1,44 @@
-"""Impostor search: all pairs of different class closer than a radius."""
+"""Impostor search: all pairs of different class closer than a radius.
+
+A float32 matrix product over the few leading principal coordinates bounds
+every distance from below; the pairs that pass are verified with all of them.
+Rows are sorted by class, so a row's partners are two contiguous ranges, and a
+search over all rows computes each pair once and reads it both ways.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.threads import row_tiles, run_tiles
 from lnml.kernels.protocol import Embedding, Pattern, TooManyPairs
 
 TILE_ROWS = 256
-TILE_COLUMNS = 1024
-_SEGMENT = 64
+TILE_COLUMNS = 2048
+_SEGMENT = 128
+# Cost of one pair in the filter, and of one coordinate of a pair that passes,
+# in units of one coordinate of the matrix product (measured, benchmarks/search.py).
+FILTER_COST = 30.0
+VERIFY_COST = 12.0
+SAMPLE_ROWS = 64
+SAMPLE_COLUMNS = 1024
+
+
+class _Filter(NamedTuple):
+    """What the compiled filter needs of every row.
+
+    ``leading`` are the leading principal coordinates; ``norms`` and ``limits``
+    are such that norms_i + norms_j - 2 <leading_i, leading_j> < limits_i holds
+    for every pair with D_ij < radius_i, rounding included.
+    """
+
+    leading: np.ndarray
+    norms: np.ndarray
+    limits: np.ndarray
 
 
 def within(
@@ -19,102 +47,152 @@ def within(
     rows: tuple[int, int] | None,
     max_pairs: int | None,
 ) -> Pattern:
-    """See :meth:`lnml.kernels.protocol.Kernels.within`.
-
-    A search over all rows computes each tile once and reads it both ways;
-    one over a range of rows computes the range against all columns.
-    """
+    """See :meth:`lnml.kernels.protocol.Kernels.within`."""
     z = embedding.coordinates
     n = z.shape[0]
-    first, last = (0, n) if rows is None else rows
-    symmetric = rows is None
-    z = z - z.mean(axis=0, dtype=np.float64).astype(z.dtype)
-    norms = np.einsum("ij,ij->i", z, z).astype(np.float64)
-    # |computed - exact| <= slack * (|a|^2 + |b|^2); see docs/performance.md.
-    slack = (4.0 * z.shape[1] + 16.0) * np.finfo(z.dtype).eps
-    lower_norms = norms * (1.0 - slack)
-    radius = np.asarray(radius, dtype=np.float64)
-    no_mirror = np.full(n, -np.inf)
+    start = embedding.points.class_start
     row_class = embedding.points.row_class
-    found: list[int] = [0]
+    own_first, own_end = start[row_class], start[row_class + 1]
+    radius = np.asarray(radius, dtype=np.float64)
+    filter_ = _make_filter(z, radius, row_class)
+    first, last = rows or (0, n)
 
     def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         lo, hi = first + tile[0], first + tile[1]
-        buffer_rows = np.empty(4096, dtype=np.int32)
-        buffer_columns = np.empty(4096, dtype=np.int32)
+        buffers = np.empty((2, 4096), dtype=np.int32)
         used = 0
         for left, right in row_tiles(n, TILE_COLUMNS):
-            if (symmetric and right <= lo) or row_class[lo] == row_class[hi - 1] == row_class[
-                left
-            ] == row_class[right - 1]:
+            if rows is None and right <= own_end[lo]:
                 continue
-            left = max(left, lo) if symmetric else left
-            products = z[lo:hi] @ z[left:right].T
-            mirror = radius if symmetric else no_mirror
-            start = used
+            if own_first[lo] == own_first[hi - 1] and own_first[lo] <= left < right <= own_end[lo]:
+                continue
+            products = filter_.leading[lo:hi] @ filter_.leading[left:right].T
+            before = used
             while True:
                 used = _collect(
-                    products,
-                    lo,
-                    left,
-                    hi,
-                    lower_norms,
-                    radius,
-                    mirror,
-                    row_class,
-                    buffer_rows,
-                    buffer_columns,
-                    start,
-                )
+                    products, lo, left, rows is None, filter_.norms, filter_.limits, radius,
+                    own_first, own_end, z, buffers, before,
+                )  # fmt: skip
                 if used >= 0:
                     break
-                buffer_rows = np.resize(buffer_rows, 2 * buffer_rows.size)
-                buffer_columns = np.resize(buffer_columns, 2 * buffer_columns.size)
-            found[0] += used - start
-            if max_pairs is not None and found[0] > max_pairs:
+                buffers = np.concatenate([buffers, np.empty_like(buffers)], axis=1)
+            if max_pairs is not None and used > max_pairs:
                 raise TooManyPairs
-        return buffer_rows[:used].copy(), buffer_columns[:used].copy()
+        return buffers[0, :used].copy(), buffers[1, :used].copy()
 
     parts = run_tiles(search, row_tiles(last - first, TILE_ROWS))
+    if max_pairs is not None and sum(part[0].size for part in parts) > max_pairs:
+        raise TooManyPairs
     return _to_pattern(parts, first, last)
 
 
-@njit(nogil=True, cache=True)
-def _collect(products, lo, left, hi, norms, radius, mirror, row_class, out_rows, out_columns, used):
-    """Append the close pairs of one tile; return the new length, -1 when full.
+def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _Filter:
+    """Leading principal coordinates of the embedding, as many as pay."""
+    n, width = z.shape
+    mean = z.mean(axis=0, dtype=np.float64)
+    centred = (z - mean).astype(z.dtype)
+    sample = centred[:: max(1, n // 4096)].astype(np.float64)
+    _, axes = np.linalg.eigh(sample.T @ sample)
+    axes = axes[:, ::-1].astype(z.dtype)
+    rotated = np.empty((n, width), dtype=np.float32)
 
-    A pair (i, j) is given as (i, j) when it is inside i's radius and, for
-    columns right of the diagonal block or below its diagonal, as (j, i) when
-    it is inside j's.
-    """
+    def rotate(tile: tuple[int, int]) -> None:
+        rotated[slice(*tile)] = centred[slice(*tile)] @ axes
+
+    run_tiles(rotate, row_tiles(n, 4096))
+    kept = _leading_coordinates(rotated, radius, row_class)
+    leading = np.ascontiguousarray(rotated[:, :kept])
+    norms = np.einsum("ij,ij->i", leading, leading, dtype=np.float64)
+    full = np.einsum("ij,ij->i", rotated, rotated, dtype=np.float64)
+    # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
+    # the norms over all coordinates, since rotation mixes them.
+    slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
+    # Rows without targets have radius -inf: a finite limit keeps the arithmetic finite.
+    limits = np.maximum(radius * (1.0 + slack), -1e30)
+    return _Filter(
+        leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32)
+    )
+
+
+def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> int:
+    """Return the number of coordinates that makes filter and verification cheapest."""
+    n, width = rotated.shape
+    rng = np.random.default_rng(0)
+    rows = rng.integers(n, size=SAMPLE_ROWS)
+    columns = rng.integers(n, size=SAMPLE_COLUMNS)
+    other = row_class[rows][:, None] != row_class[columns]
+    limit = np.maximum(radius[rows][:, None], radius[columns])
+    best, least = width, np.inf
+    distances = np.zeros(other.shape)
+    done = 0
+    for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, width)}):
+        part = rotated[:, done:kept]
+        distances += ((part[rows][:, None] - part[columns]) ** 2).sum(axis=2)
+        passing = float((other & (distances < limit)).mean())
+        cost = kept + FILTER_COST + VERIFY_COST * width * passing
+        if cost < least:
+            best, least = kept, cost
+        done = kept
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _collect(
+    products, lo, left, symmetric, norms, limits, radius, own_first, own_end, z, buffers, used
+):
+    """Append the close pairs of one tile; return the new length, -1 when full."""
     n_rows, n_columns = products.shape
     for a in range(n_rows):
         i = lo + a
-        own = norms[i] - radius[i]
-        for segment in range(0, n_columns, _SEGMENT):
-            end = min(segment + _SEGMENT, n_columns)
-            hits = 0
-            for b in range(segment, end):
-                j = left + b
-                base = norms[j] - 2.0 * products[a, b]
-                hits += (base + own < 0.0) | (base + norms[i] - mirror[j] < 0.0)
-            if hits == 0:
+        lower = min(max(own_first[i] - left, 0), n_columns)
+        upper = min(max(own_end[i] - left, 0), n_columns)
+        for side in range(2):
+            begin, end = (0, lower) if side == 0 else (upper, n_columns)
+            if side == 0 and symmetric:
                 continue
-            if used + 2 * _SEGMENT > out_rows.shape[0]:
-                return -1
-            for b in range(segment, end):
-                j = left + b
-                if row_class[i] == row_class[j]:
+            for low in range(begin, end, _SEGMENT):
+                high = min(low + _SEGMENT, end)
+                part = slice(left + low, left + high)
+                passing = _count_passing(
+                    products[a, low:high], norms[i], limits[i], norms[part], limits[part]
+                )
+                if passing == 0.0:
                     continue
-                base = norms[j] - 2.0 * products[a, b]
-                if base + own < 0.0:
-                    out_rows[used] = i
-                    out_columns[used] = j
-                    used += 1
-                if j >= hi and base + norms[i] - mirror[j] < 0.0:
-                    out_rows[used] = j
-                    out_columns[used] = i
-                    used += 1
+                if used + 2 * _SEGMENT > buffers.shape[1]:
+                    return -1
+                for b in range(low, high):
+                    j = left + b
+                    bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
+                    if bound < max(limits[i], limits[j]):
+                        used = _verify(z, radius, i, j, symmetric, buffers, used)
+    return used
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _count_passing(products, norm, limit, norms, limits):
+    """Return how many pairs of a segment pass the filter.
+
+    No branch and float32 throughout: the compiler turns this into vector code.
+    """
+    passing = np.float32(0.0)
+    for b in range(products.shape[0]):
+        bound = norm + norms[b] - np.float32(2.0) * products[b]
+        passing += np.float32(1.0) if bound < max(limit, limits[b]) else np.float32(0.0)
+    return passing
+
+
+@njit(nogil=True, cache=True)
+def _verify(z, radius, i, j, symmetric, buffers, used):
+    """Append a pair, in each direction in which its full distance is inside the radius."""
+    distance = squared_distance(z[i], z[j])
+    if distance < radius[i]:
+        buffers[0, used] = i
+        buffers[1, used] = j
+        used += 1
+    if symmetric and distance < radius[j]:
+        buffers[0, used] = j
+        buffers[1, used] = i
+        used += 1
     return used
 
 
