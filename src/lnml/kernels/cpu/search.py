@@ -30,7 +30,7 @@ def within(
     symmetric = rows is None
     z = z - z.mean(axis=0, dtype=np.float64).astype(z.dtype)
     norms = np.einsum("ij,ij->i", z, z).astype(np.float64)
-    # |computed - exact| <= slack * (|a|^2 + |b|^2); see docs/performance.md.
+    # |computed - exact| <= slack * (|a|^2 + |b|^2); see docs/lmnn.md.
     slack = (4.0 * z.shape[1] + 16.0) * np.finfo(z.dtype).eps
     lower_norms = norms * (1.0 - slack)
     radius = np.asarray(radius, dtype=np.float64)
