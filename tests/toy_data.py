@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from lnml.datasets import load_dataset
 from lnml.kernels import get_kernels
 from lnml.neighborhoods import Neighborhoods
 from lnml.objectives.contract import TrainingSet
@@ -64,3 +65,10 @@ def pattern_matrix(pattern, values, n_columns, n_rows=None):
     rows = np.repeat(np.arange(pattern.indptr.size - 1), np.diff(pattern.indptr))
     dense[rows, pattern.indices] = values
     return dense
+
+
+def small_dataset(name, n_rows=150):
+    """Every m-th row of a bundled data set, so that all classes are there."""
+    bunch = load_dataset(name)
+    step = -(-bunch.target.size // n_rows)
+    return bunch.data[::step], bunch.target[::step]

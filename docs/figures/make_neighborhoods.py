@@ -63,8 +63,9 @@ def draw(axes: Axes, Z: np.ndarray, y: np.ndarray, pairs: np.ndarray, title: str
             label=f"cultivar {label}",
             zorder=2,
         )
-    axes.set_title(title, fontsize=13)
+    axes.set_title(title, fontsize=14)
     axes.set_xlabel("first principal component", fontsize=12)
+    axes.set_ylabel("second principal component", fontsize=12)
     axes.tick_params(labelsize=10)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -85,17 +86,16 @@ def main() -> None:
         X,
         y,
         euclidean_targets(X, y, 3),
-        f"Raw features, 3 nearest of the same class\n1-NN accuracy {before:.1f} %",
+        f"Raw features, 3 nearest of the same class\n10-fold 1-NN accuracy {before:.1f} %",
     )
     draw(
         right,
         model.transform(X),
         y,
         learned,
-        f"Learned metric, learned neighbourhoods (1 to 5)\n1-NN accuracy {after:.1f} %",
+        f"Learned metric, 1 to 5 learned neighbours\n10-fold 1-NN accuracy {after:.1f} %",
     )
-    left.set_ylabel("second principal component", fontsize=12)
-    left.legend(fontsize=11, loc="best", frameon=False)
+    left.legend(fontsize=12, loc="upper right", frameon=False)
     figure.savefig(OUTPUT, dpi=110, facecolor="white")
     print(f"{OUTPUT.name}: 1-NN accuracy, 10 folds: {before:.2f} % before, {after:.2f} % after")
 

@@ -77,8 +77,8 @@ def whiten_pull(
     data = points.data
     mean = data.mean(axis=0, dtype=np.float64)
     spread = data.std(axis=0, dtype=np.float64)
-    # The computed spread of a constant column is rounding, not zero.
-    constant = spread <= 1e-12 * np.abs(mean)
+    # Asked of the values: the computed spread of a constant column may be rounding.
+    constant = data.max(axis=0) == data.min(axis=0)
     scale = np.where(constant, np.inf, spread)
     scaled = ((data - mean) / scale).astype(data.dtype)
     basis = _span(kernels.gram(scaled, scaled) / points.n_rows)

@@ -43,6 +43,7 @@ def with_entry(value):
         (np.zeros((0, 3)), Y[:0], "0 sample"),
         (np.zeros((24, 0)), Y, "0 feature"),
         (np.ones((24, 3)), Y, "all rows of X are the same"),
+        (1e200 * X, Y, "rescale"),
         (X[:3], Y[::8], "every class has one row"),
         (X[0], Y[:3], "2D array"),
     ],

@@ -168,7 +168,9 @@ def test_errors_inside_a_tile_reach_the_caller(monkeypatch):
 
 
 def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return [
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    ]
 
 
 def test_blas_is_limited_by_the_first_and_released_by_the_last_user():

@@ -51,7 +51,9 @@ def test_equality_and_number_of_changes(both):
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.integers(1, 7).flatmap(lambda n: st.tuples(arrays(bool, (n, n)), st.permutations(range(n)))))
+@given(
+    st.integers(1, 7).flatmap(lambda n: st.tuples(arrays(bool, (n, n)), st.permutations(range(n))))
+)
 def test_renumbered(graph_and_numbers):
     graph, numbers = graph_and_numbers[0], np.array(graph_and_numbers[1])
     renamed = Neighborhoods.from_graph(graph).renumbered(numbers)
@@ -114,4 +116,6 @@ def test_unequal_to_anything_else_and_not_hashable():
 def test_repr():
     graph = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
     assert repr(Neighborhoods.from_graph(graph)) == "Neighborhoods(3 rows, 3 pairs, 0 to 2 a row)"
-    assert repr(Neighborhoods.from_graph(np.zeros((0, 0)))) == "Neighborhoods(0 rows, 0 pairs, empty)"
+    assert (
+        repr(Neighborhoods.from_graph(np.zeros((0, 0)))) == "Neighborhoods(0 rows, 0 pairs, empty)"
+    )

@@ -89,6 +89,20 @@ def test_ties_of_lattice_data_follow_the_rule(push_weight):
             assert found.targets == assign(costs, y, sizes, D)
 
 
+def test_ties_between_rows_follow_the_order_of_the_user():
+    """Rows are sorted by class inside; ties still go to the row that was given first."""
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        y = rng.permutation(np.repeat([0, 1, 2], [9, 8, 5]))
+        X = lattice(seed, y.size, 2, levels=3)
+        training = training_set(X, y)
+        D = squared_distances(X)
+        costs = np.round(lmnn_pair_costs(D, y, 0.5), 9)
+        for sizes in SIZES:
+            found = assign_at_metric(LMNNProblem(training, 0.5, 1), training, np.eye(2), sizes)
+            assert found.targets.renumbered(training.order) == assign(costs, y, sizes, D)
+
+
 class AnyCosts:
     """A problem with a given cost for every pair, which do not grow with distance."""
 

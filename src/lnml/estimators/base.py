@@ -96,12 +96,7 @@ class MetricLearner(MahalanobisMetric, ABC):
                 f"has at most {d} components; use n_components=None or <= {d}"
             )
         if self.warm_start and hasattr(self, "components_"):
-            if self.components_.shape != (rank, d):
-                raise ValueError(
-                    f"warm_start needs components of shape ({rank}, {d}), the fitted ones have "
-                    f"{self.components_.shape}: set warm_start=False to start anew"
-                )
-            return self.components_.astype(np.float64)
+            return warm_components(self.components_, (rank, d))
         return initial_components(self.init, rank, X, codes, self.random_state)
 
     def _store(self, solution: Solution, dtype: np.dtype, classes: np.ndarray) -> None:
@@ -115,10 +110,21 @@ class MetricLearner(MahalanobisMetric, ABC):
 
     def _store_targets(self, targets: Neighborhoods | None, training: TrainingSet) -> None:
         if targets is None:
-            self.__dict__.pop("target_neighbors_", None)
+            for name in ("target_neighbors_", "n_target_neighbors_"):
+                self.__dict__.pop(name, None)
             return
         self.target_neighbors_ = targets.renumbered(training.order).to_graph()
         self.n_target_neighbors_ = np.diff(self.target_neighbors_.indptr)
+
+
+def warm_components(components: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Components of the last fit, if they fit the data of this one."""
+    if components.shape != shape:
+        raise ValueError(
+            f"warm_start needs components of shape {shape}, the fitted ones have "
+            f"{components.shape}: set warm_start=False to start anew"
+        )
+    return components.astype(np.float64)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class LMNN(MetricLearner):
     max_iter : int, default=100
         Most iterations; one is up to 30 L-BFGS steps and one exact search.
     tol : float, default=1e-3
-        Largest relative duality gap, (objective - bound) / objective.
+        Largest relative duality gap, (objective - bound) / max(objective, floor).
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
@@ -62,7 +62,9 @@ class LMNN(MetricLearner):
     objective_ : float
         The exact objective at ``components_``.
     duality_gap_ : float
-        Proved: no metric has an objective below ``objective_ * (1 - duality_gap_)``.
+        Proved: no metric has an objective below
+        ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
+        a millionth of the objective of the zero metric (docs/lmnn.md).
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict

@@ -8,7 +8,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 
-from lnml.estimators.base import MetricLearner, untouched_on_failure, warn_if_unfinished
+from lnml.estimators.base import (
+    MetricLearner,
+    untouched_on_failure,
+    warm_components,
+    warn_if_unfinished,
+)
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.validation import (
     check_between,
@@ -149,7 +154,7 @@ class LNML(MahalanobisMetric):
             found = alternate(
                 problem,
                 lambda components: assign_at_metric(problem, training, components, sizes),
-                base.initial_components(X, codes),
+                self._start(base, X, codes),
                 tol=tol,
                 max_rounds=max_rounds,
                 monitor=monitor,
@@ -176,16 +181,21 @@ class LNML(MahalanobisMetric):
 
     def _base_estimator(self) -> Any:
         base = LMNN() if self.estimator is None else self.estimator
-        if not hasattr(base, "metric_problem"):
+        if not isinstance(base, MetricLearner):
             raise TypeError(
                 f"LNML cannot couple with {type(base).__name__}: neighbourhood learning needs an "
-                f"objective that is a sum of costs of target pairs, offered through "
-                f"metric_problem(training); docs/contract.md shows how"
+                f"objective that is a sum of costs of target pairs, offered by a subclass of "
+                f"lnml.estimators.base.MetricLearner through metric_problem(training); "
+                f"docs/contract.md shows how"
             )
-        base = clone(base)
+        return clone(base)
+
+    def _start(self, base: Any, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Components of M0: warm start, or what the base estimator starts from."""
+        components = base.initial_components(X, codes)
         if self.warm_start and hasattr(self, "components_"):
-            base.set_params(init=self.components_)
-        return base
+            return warm_components(self.components_, components.shape)
+        return components
 
 
 def _check_coupling(base: MetricLearner, problem: MetricProblem, sizes: Sizes) -> None:

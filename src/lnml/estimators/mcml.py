@@ -53,7 +53,9 @@ class MCML(MetricLearner):
     objective_ : float
         Sum of the divergences at ``components_``, never negative.
     duality_gap_ : float
-        Proved: no metric has an objective below ``objective_ * (1 - duality_gap_)``.
+        Proved: no metric has an objective below
+        ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
+        a millionth of the objective of the zero metric (docs/mcml.md).
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict

@@ -52,6 +52,11 @@ def check_training_data(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
+    largest = float(np.abs(X).max())
+    if largest > np.sqrt(np.finfo(X.dtype).max) / 1e3:
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares overflow {X.dtype}: rescale it"
+        )
     if not (X != X[0]).any():
         raise ValueError("all rows of X are the same: there is no distance to learn")
     return X, classes, codes

@@ -126,8 +126,12 @@ def warn_small_classes(class_sizes: np.ndarray, labels: np.ndarray, k: int) -> N
         )
 
 
-def choose(ranked: Ranked, sizes: Sizes) -> Neighborhoods:
-    """Greedy choice among ranked partners: exact for the problem of the paper."""
+def choose(ranked: Ranked, sizes: Sizes, row_numbers: np.ndarray | None = None) -> Neighborhoods:
+    """Greedy choice among ranked partners: exact for the problem of the paper.
+
+    ``row_numbers`` are the numbers that decide ties between rows, where they are
+    not the positions of the rows.
+    """
     n, width = ranked.columns.shape
     available = (ranked.columns >= 0).sum(axis=1)
     taken = np.minimum(sizes.k_min, available)
@@ -137,14 +141,17 @@ def choose(ranked: Ranked, sizes: Sizes) -> Neighborhoods:
     optional = (rank >= taken[:, None]) & (rank < most[:, None])
     chosen = rank < taken[:, None]
     rows, ranks = np.nonzero(optional)
-    best = _cheapest(ranked.costs[rows, ranks], ranked.distances[rows, ranks], budget)
+    numbers = rows if row_numbers is None else row_numbers[rows]
+    best = _cheapest(ranked.costs[rows, ranks], ranked.distances[rows, ranks], numbers, budget)
     chosen[rows[best], ranks[best]] = True
     rows, ranks = np.nonzero(chosen)
     return Neighborhoods.from_pairs(rows, ranked.columns[rows, ranks], n)
 
 
-def _cheapest(costs: np.ndarray, distances: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the ``count`` least entries by cost, then distance, then position."""
+def _cheapest(
+    costs: np.ndarray, distances: np.ndarray, numbers: np.ndarray, count: int
+) -> np.ndarray:
+    """Positions of the ``count`` least entries by cost, distance, row number, position."""
     if count == 0:
         return np.zeros(0, dtype=np.intp)
     if count >= costs.size:
@@ -152,7 +159,7 @@ def _cheapest(costs: np.ndarray, distances: np.ndarray, count: int) -> np.ndarra
     threshold = np.partition(costs, count - 1)[count - 1]
     below = np.flatnonzero(costs < threshold)
     tied = np.flatnonzero(costs == threshold)
-    tied = tied[np.argsort(distances[tied], kind="stable")]
+    tied = tied[np.lexsort((numbers[tied], distances[tied]))]
     return np.concatenate([below, tied[: count - below.size]])
 
 

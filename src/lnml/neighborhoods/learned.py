@@ -45,7 +45,7 @@ def assign_at_metric(
         ranked = Ranked(columns, np.maximum.accumulate(costs, axis=1), distances)
     else:
         ranked = _rank_all_pairs(problem, training, components, sizes.k_max)
-    targets = choose(ranked, sizes)
+    targets = choose(ranked, sizes, training.order)
     rows, _ = targets.pairs()
     chosen = (ranked.columns[rows] == targets.indices[:, None]).argmax(axis=1)
     total = float(ranked.costs[rows, chosen].sum())

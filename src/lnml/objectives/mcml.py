@@ -106,6 +106,7 @@ class MCMLTask:
         # Rows without targets have no ideal distribution; others still see them.
         self.row_weights = (sizes > 0).astype(np.float64)
         self.log_sizes = float(np.log(sizes[sizes > 0]).sum())
+        self.scatter = kernels.gram(self.points.data, self.points.data)
         n = self.points.n_rows
         self.objective_at_zero = np.log(n - 1.0) * self.row_weights.sum() - self.log_sizes
 
@@ -121,8 +122,13 @@ class MCMLTask:
         return value - self.log_sizes, gradient
 
     def rounding(self, components: np.ndarray) -> float:
-        """Return the rounding of the pull and of the normalisers it cancels against."""
-        return self.precision * float(np.vdot(components * self.pull, components))
+        """Return a bound of the rounding of the pull and of the distances it cancels against.
+
+        Distances come from a matrix product, so their error grows with the
+        squared norms of the rows.
+        """
+        pull = float(np.vdot(components * self.pull, components))
+        return self.precision * (pull + 4.0 * float(np.vdot(components @ self.scatter, components)))
 
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray."""
@@ -132,9 +138,8 @@ class MCMLTask:
             log_normalizers = self.kernels.log_normalizers(self.kernels.embed(self.points, scaled))
             return float(np.vdot(scaled * self.pull, scaled) + self.row_weights @ log_normalizers)
 
-        embedding = self.kernels.embed(self.points, components)
         n = self.points.n_rows
-        spread = 2.0 * np.trace(self.kernels.gram(embedding.coordinates, embedding.coordinates)) / n
+        spread = 2.0 * float(np.vdot(components @ self.scatter, components)) / n
         pull = float(np.vdot(components * self.pull, components)) / n
         # From all distances near zero to target distances that are already too long.
         bounds = np.log([1e-3 / spread, 1e3 / max(pull, 1e-6 * spread)])

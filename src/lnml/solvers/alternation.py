@@ -117,6 +117,11 @@ def _metric_step(
 ) -> Solution:
     """Solve for the metric; keep the last one where the solver does not improve on it."""
     found = problem.solve(targets, last.components, tol=tol, state=state, monitor=monitor)
+    if not np.isfinite(found.objective):
+        raise FloatingPointError(
+            f"{type(problem).__name__}.solve returned an objective of {found.objective}: "
+            f"check the scale of the data, or the problem's solver"
+        )
     if found.objective > objective:
         found.components, found.objective = last.components, objective
     return found

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-
 # Length of the first trial step, relative to the start.
 FIRST_STEP = 0.01
 

@@ -1,0 +1,194 @@
+"""Neighbourhoods and metric in turn: the objective never rises."""
+
+import numpy as np
+import pytest
+from oracles import (
+    assignment_limits,
+    least_assignment_cost,
+    lmnn_objective,
+    lmnn_pair_costs,
+    mcml_objective,
+    squared_distances,
+)
+from toy_data import neighborhoods, small_dataset
+
+from lnml import LMNN, LNML, MCML
+from lnml.neighborhoods.learned import Assignment
+from lnml.objectives.contract import Solution
+from lnml.solvers.alternation import alternate
+from lnml.solvers.monitor import Monitor
+
+DATASETS = ["balance_scale", "ionosphere", "iris", "sonar", "wine"]
+SLACK = 1e-9
+SIZES = {"k_min": 1, "k_av": 3, "k_max": 5}
+
+
+def half_steps(history):
+    """Objective after every assignment and after every metric, in their order."""
+    return np.array([[r["objective_assigned"], r["objective"]] for r in history]).ravel()
+
+
+def assert_never_rises(history):
+    objectives = half_steps(history)
+    assert (np.diff(objectives) <= SLACK * np.abs(objectives[:-1])).all()
+    assert [record["round"] for record in history] == list(range(1, len(history) + 1))
+
+
+@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("push_weight", [0.5])
+def test_lmnn_on_real_data(name, push_weight):
+    X, y = small_dataset(name)
+    base = LMNN(push_weight=push_weight, max_iter=200)
+    model = LNML(base, **SIZES).fit(X, y)
+    assert_never_rises(model.history_)
+    assert model.converged_
+    P = model.target_neighbors_.toarray()
+    exact = lmnn_objective(X, y, P, model.components_, push_weight)
+    assert model.objective_ == pytest.approx(exact, rel=1e-6)
+    floor, cap, budget = assignment_limits(y, **SIZES)
+    assert P.sum() == budget
+    assert (P.sum(axis=1) >= floor).all()
+    assert (P.sum(axis=1) <= cap).all()
+    sizes, counts = np.unique(P.sum(axis=1), return_counts=True)
+    assert model.history_[-1]["neighborhood_sizes"] == dict(zip(sizes, counts, strict=True))
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_mcml_on_real_data(name):
+    X, y = small_dataset(name, n_rows=100)
+    model = LNML(MCML(), tol=1e-2).fit(X, y)
+    assert_never_rises(model.history_)
+    P = model.target_neighbors_.toarray()
+    exact = mcml_objective(X, P, model.components_)
+    assert model.objective_ == pytest.approx(exact, rel=1e-6, abs=1e-6)
+    assert model.converged_
+
+
+@pytest.mark.parametrize("name", ["iris", "balance_scale"])
+def test_converged_neighborhoods_are_the_best_at_the_metric(name):
+    """No other neighbourhoods have a lower cost at the learned metric, says the LP."""
+    X, y = small_dataset(name, n_rows=50)
+    model = LNML(**SIZES).fit(X, y)
+    assert model.converged_
+    costs = lmnn_pair_costs(squared_distances(X, model.components_), y, 0.5)
+    least = least_assignment_cost(costs, y, **SIZES)
+    assert model.objective_ == pytest.approx(least, rel=1e-8)
+
+
+def test_first_neighborhoods_are_those_of_the_start():
+    X, y = small_dataset("wine", n_rows=60)
+    model = LNML(**SIZES, max_rounds=1, tol=0.5).fit(X, y)
+    costs = lmnn_pair_costs(squared_distances(X), y, 0.5)
+    least = least_assignment_cost(costs, y, **SIZES)
+    assert model.history_[0]["objective_assigned"] == pytest.approx(least, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("base", [LMNN(n_components=2), MCML(n_components=2)])
+def test_low_rank_never_rises(base):
+    X, y = small_dataset("wine", n_rows=90)
+    model = LNML(base, tol=1e-2, max_rounds=10).fit(X, y)
+    assert_never_rises(model.history_)
+    assert model.components_.shape == (2, 13)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_inner_iteration_never_rises():
+    X, y = small_dataset("wine")
+    model = LNML(LMNN(max_iter=1), **SIZES, max_rounds=8).fit(X, y)
+    assert_never_rises(model.history_)
+
+
+FIRST, SECOND = (
+    neighborhoods([[0, 1, 0], [1, 0, 0], [1, 0, 0]]),
+    neighborhoods([[0, 1, 0], [0, 0, 1], [1, 0, 0]]),
+)
+
+
+class Scripted:
+    """A problem whose solutions are given; it remembers how it was asked."""
+
+    def __init__(self, objectives):
+        self.objectives = list(objectives)
+        self.calls = []
+
+    def solve(self, targets, components, *, tol, state=None, monitor=None):
+        self.calls.append({"targets": targets, "tol": tol, "state": state})
+        number = len(self.calls)
+        return Solution(
+            np.full((1, 1), float(number)), self.objectives[number - 1], gap=tol, state=number
+        )
+
+
+def run(problem, assignments, tol=1e-3, max_rounds=10, callback=None):
+    remaining = iter(assignments)
+    return alternate(
+        problem,
+        lambda components: next(remaining),
+        np.zeros((1, 1)),
+        tol=tol,
+        max_rounds=max_rounds,
+        monitor=Monitor(callback=callback),
+    )
+
+
+def test_a_repetition_after_a_loose_metric_is_not_the_end():
+    """The metric is solved again, to the tolerance, before the repetition is believed."""
+    problem = Scripted([8.0, 7.0])
+    found = run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 8.0), Assignment(FIRST, 7.0)])
+    assert [call["tol"] for call in problem.calls] == [3e-2, 1e-3]
+    assert problem.calls[1]["state"] == 1
+    assert found.converged
+    assert found.targets == FIRST
+    assert half_steps(found.history).tolist() == [10.0, 8.0, 8.0, 7.0]
+    assert [record["n_changed"] for record in found.history] == [3, 0]
+
+
+def test_new_neighborhoods_after_tightening_go_on():
+    problem = Scripted([8.0, 7.0, 5.0])
+    assignments = [(FIRST, 10.0), (FIRST, 8.0), (SECOND, 6.0), (SECOND, 5.0)]
+    found = run(problem, [Assignment(*pair) for pair in assignments])
+    assert [call["targets"] for call in problem.calls] == [FIRST, FIRST, SECOND]
+    assert found.converged
+    assert found.targets == SECOND
+    assert half_steps(found.history).tolist() == [10.0, 8.0, 8.0, 7.0, 6.0, 5.0]
+
+
+def test_the_tolerance_follows_the_gain_of_the_assignment():
+    problem = Scripted([100.0, 89.0, 88.0])
+    assignments = [(FIRST, 200.0), (SECOND, 90.0), (FIRST, 88.911), (FIRST, 88.0)]
+    run(problem, [Assignment(*pair) for pair in assignments])
+    assert [call["tol"] for call in problem.calls] == pytest.approx([0.03, 0.01, 1e-3])
+
+
+def test_a_worse_metric_is_not_taken():
+    problem = Scripted([8.0, 9.0])
+    found = run(problem, [Assignment(FIRST, 10.0), Assignment(SECOND, 7.0)], max_rounds=2)
+    assert found.solution.objective == 7.0
+    np.testing.assert_array_equal(found.solution.components, [[1.0]])
+    assert half_steps(found.history).tolist() == [10.0, 8.0, 7.0, 7.0]
+
+
+def test_the_last_round_is_solved_to_the_tolerance():
+    problem = Scripted([8.0])
+    found = run(problem, [Assignment(FIRST, 10.0)], max_rounds=1)
+    assert problem.calls[0]["tol"] == 1e-3
+    assert not found.converged
+
+
+def test_other_neighborhoods_of_the_same_cost_are_a_repetition():
+    """Ties: without a gain there is nothing to learn anew."""
+    problem = Scripted([8.0, 8.0])
+    found = run(
+        problem, [Assignment(FIRST, 10.0), Assignment(SECOND, 8.0), Assignment(SECOND, 8.0)]
+    )
+    assert found.converged
+    assert found.targets == FIRST
+
+
+def test_a_callback_ends_the_rounds():
+    problem = Scripted([8.0, 7.0])
+    found = run(problem, [Assignment(FIRST, 10.0)], callback=lambda state: True)
+    assert len(problem.calls) == 1
+    assert not found.converged
+    assert found.solution.objective == 8.0

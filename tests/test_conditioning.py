@@ -1,0 +1,139 @@
+"""Conditioned coordinates: the same distances, a pull scatter of one."""
+
+import numpy as np
+import pytest
+from oracles import nearest_targets, pull_scatter, same_class, squared_distances
+from toy_data import neighborhoods, sorted_blobs, training_set
+
+from lnml.conditioning import whiten_pull
+
+SCALES = np.array([1e-8, 1e-3, 1.0, 1e8])
+SIZES = [14, 1, 12]
+
+
+def constant(X):
+    X[:, 2] = 1e6
+    return X
+
+
+def repeated(X):
+    X[:, 2] = 5.0 * X[:, 0]
+    return X
+
+
+def fewer_rows_than_columns(X):
+    return np.hstack([X, np.random.default_rng(0).standard_normal((X.shape[0], 30))])
+
+
+DATA = {
+    "plain": lambda X: X,
+    "scales": lambda X: X * SCALES,
+    "offset": lambda X: X + 1e6,
+    "constant": constant,
+    "repeated": repeated,
+    "wide": fewer_rows_than_columns,
+}
+
+
+def conditioned(X, y, P=None, weights=None):
+    training = training_set(X, y)
+    targets = None if P is None else neighborhoods(P)
+    return whiten_pull(training.kernels, training.points, targets, weights)
+
+
+def toy(name, k=2):
+    X, y = sorted_blobs(0, SIZES, 4)
+    X = DATA[name](X)
+    return X, y, nearest_targets(squared_distances(X / X.std(axis=0).clip(1e-300)), y, k)
+
+
+def random_components(X, n_rows):
+    """A random metric that sees every column, whatever its scale."""
+    spread = X.std(axis=0)
+    spread = np.where(spread > 1e-9 * np.abs(X).max(axis=0), spread, 1.0)
+    return np.random.default_rng(1).standard_normal((n_rows, X.shape[1])) / spread
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_pull_scatter_is_one_where_there_is_any(name):
+    X, y, P = toy(name)
+    found = conditioned(X, y, P)
+    scatter = pull_scatter(found.points.data, P)
+    assert found.pull.min() >= 0.0
+    np.testing.assert_allclose(scatter, np.diag(found.pull), atol=1e-6)
+    assert (found.pull > 1.0 - 1e-12).sum() == np.linalg.matrix_rank(scatter, tol=1e-4)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_no_direction_of_the_data_is_lost(name):
+    X, y, P = toy(name)
+    centred = (X - X.mean(axis=0)) / X.std(axis=0).clip(1e-300)
+    found = conditioned(X, y, P)
+    assert found.points.data.shape[1] == np.linalg.matrix_rank(centred, tol=1e-8)
+    np.testing.assert_array_equal(found.points.class_start, [0, 14, 15, 27])
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("n_rows", [1, 4])
+def test_distances_are_the_same_both_ways(name, n_rows):
+    X, y, P = toy(name)
+    components = random_components(X, n_rows)
+    found = conditioned(X, y, P)
+    inside = found.to_conditioned(components)
+    assert inside.shape[0] <= min(n_rows, inside.shape[1])
+    D = squared_distances(X, components)
+    close = {"rtol": 1e-6, "atol": 1e-9 * D.max()}
+    np.testing.assert_allclose(squared_distances(found.points.data, inside), D, **close)
+    outside = found.to_original(inside, n_rows)
+    assert outside.shape == components.shape
+    np.testing.assert_allclose(squared_distances(X, outside), D, **close)
+
+
+def test_more_components_than_directions_of_the_data():
+    X, y, P = toy("wide")
+    components = random_components(X, 34)
+    found = conditioned(X, y, P)
+    inside = found.to_conditioned(components)
+    assert inside.shape == (26, 26)
+    outside = found.to_original(inside, 34)
+    assert not outside[26:].any()
+    D = squared_distances(X, components)
+    np.testing.assert_allclose(squared_distances(X, outside), D, rtol=1e-6)
+
+
+def test_weighted_pairs():
+    X, y, P = toy("plain")
+    weights = np.random.default_rng(2).uniform(0.1, 2.0, int(P.sum()))
+    W = np.zeros_like(P)
+    W[np.nonzero(P)] = weights
+    found = conditioned(X, y, P, weights)
+    scatter = pull_scatter(found.points.data, W)
+    np.testing.assert_allclose(scatter, np.eye(4), atol=1e-9)
+
+
+def test_classes_as_targets_without_a_graph():
+    """All pairs of one class, each row's weights adding up to one."""
+    X, y, _ = toy("scales")
+    P = same_class(y) * 1.0
+    found = conditioned(X, y)
+    W = P / np.maximum(P.sum(axis=1), 1.0)[:, None]
+    np.testing.assert_allclose(pull_scatter(found.points.data, W), np.eye(4), atol=1e-9)
+
+
+def test_identical_targets_have_no_pull():
+    X = np.repeat(np.array([[0.0, 1.0], [2.0, 0.0], [5.0, 5.0]]), 2, axis=0)
+    y = np.array([0, 0, 1, 1, 1, 1])
+    P = nearest_targets(squared_distances(X), y, 1)
+    found = conditioned(X, y, P)
+    np.testing.assert_array_equal(found.pull, [0.0, 0.0])
+    inside = found.to_conditioned(np.eye(2))
+    D = squared_distances(X)
+    np.testing.assert_allclose(squared_distances(found.points.data, inside), D, atol=1e-12)
+
+
+def test_float32_stays_float32():
+    X, y, P = toy("plain")
+    found = conditioned(X.astype(np.float32), y, P)
+    assert found.points.data.dtype == np.float32
+    scatter = pull_scatter(found.points.data.astype(float), P)
+    np.testing.assert_allclose(scatter, np.eye(4), atol=1e-5)
