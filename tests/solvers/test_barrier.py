@@ -109,8 +109,10 @@ class TestProvedBound:
         assert _proved_bound(point, None) == (3.0, point)
         assert _proved_bound(point, self.feasible) == (3.0, point)
 
-    def test_of_an_infeasible_point_alone(self):
-        assert _proved_bound(DualPoint(3.0, np.diag([-0.1, 2.0])), None) == (0.0, None)
+    @pytest.mark.parametrize("lowest", [-0.1, -1e-12, 0.0])
+    def test_of_an_infeasible_point_alone(self, lowest):
+        """Zero counts as infeasible, since it may be rounding."""
+        assert _proved_bound(DualPoint(3.0, np.diag([lowest, 2.0])), None) == (0.0, None)
 
     def test_of_a_mixture(self):
         """Half of each makes diag(-1, 2) and the identity feasible, and no less does."""
