@@ -136,10 +136,13 @@ class TestProvedBound:
 def test_barrier_and_its_gradient():
     components = np.random.default_rng(0).standard_normal((3, 3))
 
-    def value(L):
-        return -0.7 * np.log(np.linalg.det(L.T @ L))
+    ceiling = np.diag([0.1, 0.2, 0.3])
 
-    found, gradient = _add_barrier(0.0, np.zeros((3, 3)), 0.7, components)
+    def value(L):
+        metric = L.T @ L
+        return 0.7 * (np.trace(ceiling @ metric) - np.log(np.linalg.det(metric)))
+
+    found, gradient = _add_barrier(0.0, np.zeros((3, 3)), 0.7, components, ceiling)
     assert found == pytest.approx(value(components))
     step = 1e-6
     for index in np.ndindex(3, 3):
@@ -147,7 +150,7 @@ def test_barrier_and_its_gradient():
         moved[index] = step
         slope = (value(components + moved) - value(components - moved)) / (2 * step)
         assert gradient[index] == pytest.approx(slope, rel=1e-5, abs=1e-6)
-    assert _add_barrier(0.0, np.zeros((2, 2)), 0.7, np.diag([1.0, 0.0]))[0] == np.inf
+    assert _add_barrier(0.0, np.eye(2), 0.7, np.diag([1.0, 0.0]), np.eye(2))[0] == np.inf
 
 
 def test_well_posed_components_have_full_rank():
