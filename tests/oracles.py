@@ -149,6 +149,7 @@ def least_assignment_cost(costs, y, k_min, k_av, k_max):
         b_eq=[budget],
         bounds=(0.0, 1.0),
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     assert result.status == 0, result.message
     return float(result.fun)

@@ -101,6 +101,14 @@ def test_more_components_than_directions_of_the_data():
     np.testing.assert_allclose(squared_distances(X, outside), D, rtol=1e-6)
 
 
+def test_nearly_dependent_columns_are_whitened_too():
+    X, y, P = toy("plain")
+    X[:, 2] = X[:, 0] + 1e-3 * X[:, 2]
+    found = conditioned(X, y, P)
+    np.testing.assert_allclose(found.pull, 1.0)
+    np.testing.assert_allclose(pull_scatter(found.points.data, P), np.eye(4), atol=1e-6)
+
+
 def test_weighted_pairs():
     X, y, P = toy("plain")
     weights = np.random.default_rng(2).uniform(0.1, 2.0, int(P.sum()))

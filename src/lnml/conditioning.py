@@ -21,6 +21,9 @@ SPECTRUM_FLOOR = 1e-8
 # Directions in which scaled data vary less than this are rounding, and left out.
 VARIANCE_FLOOR = 1e-12
 
+# Rounding of one eigenvalue of the pull, relative to the largest.
+PULL_ROUNDING = 1e-15
+
 
 @dataclass(frozen=True)
 class Conditioning:
@@ -89,7 +92,8 @@ def whiten_pull(
         scatter = kernels.gram(kernels.laplacian([(targets, weights, 1.0)], scaled), scaled)
     scatter = basis.T @ ((scatter + scatter.T) / 2) @ basis
     values, vectors = np.linalg.eigh(scatter)
-    values = np.maximum(values, 0.0)
+    # Eigenvalues of the size of their rounding are directions without pull.
+    values[values < PULL_ROUNDING * values.size * values[-1]] = 0.0
     clipped = np.maximum(values, SPECTRUM_FLOOR * values[-1]) if values[-1] > 0 else values + 1.0
     rotation = basis @ vectors
     whitening = rotation / np.sqrt(clipped)

@@ -7,6 +7,7 @@ from oracles import (
     lmnn_objective,
     lmnn_pair_costs,
     nearest_targets,
+    pull_scatter,
     same_class,
     smoothed_hinge,
     squared_distances,
@@ -91,6 +92,28 @@ def test_evaluation_is_exact_after_a_search(push_weight):
     assert seen.bound <= seen.objective
     at_zero = lmnn_objective(X, y, P, np.zeros((1, 4)), push_weight)
     assert task.objective_at_zero == pytest.approx(at_zero)
+
+
+@pytest.mark.parametrize("push_weight", [0.1, 0.8])
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_bound_is_a_feasible_dual_point_and_the_best_of_its_ray(push_weight, scale):
+    """The slopes times a share s <= 1 keep (1 - mu) S + mu s sum a C positive semidefinite."""
+    task, conditioning, X, y, P = make_task(7, push_weight)
+    components = random_components(task, 6, scale=scale)
+    task.search(components, 0.2)
+    bound = task.evaluate(components, 0.2).bound
+    D = squared_distances(X, conditioning.to_original(components, 4))
+    i, j, l = triplets(P, y)
+    _, slopes = smoothed_hinge(1.0 + D[i, j] - D[i, l], 0.2, 0.0)
+    share = bound / (push_weight * slopes.sum())
+    assert 0.0 < share < 0.99
+    W = np.zeros_like(D)
+    np.add.at(W, (i, j), slopes)
+    np.add.at(W, (i, l), -slopes)
+    pull, push = (1.0 - push_weight) * pull_scatter(X, P), push_weight * pull_scatter(X, W)
+    unit = np.linalg.norm(pull)
+    assert np.linalg.eigvalsh(pull + share * push)[0] >= -1e-9 * unit
+    assert np.linalg.eigvalsh(pull + 1.001 * share * push)[0] < 0.0
 
 
 def test_multipliers_count_in_a_search():

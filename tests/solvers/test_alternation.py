@@ -75,6 +75,7 @@ def test_converged_neighborhoods_are_the_best_at_the_metric(name):
     assert model.objective_ == pytest.approx(least, rel=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_first_neighborhoods_are_those_of_the_start():
     X, y = small_dataset("wine", n_rows=60)
     model = LNML(**SIZES, max_rounds=1, tol=0.5).fit(X, y)

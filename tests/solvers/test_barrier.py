@@ -109,8 +109,10 @@ class TestProvedBound:
         assert _proved_bound(point, None) == (3.0, point)
         assert _proved_bound(point, self.feasible) == (3.0, point)
 
-    def test_of_an_infeasible_point_alone(self):
-        assert _proved_bound(DualPoint(3.0, np.diag([-0.1, 2.0])), None) == (0.0, None)
+    @pytest.mark.parametrize("lowest", [-0.1, -1e-12, 0.0])
+    def test_of_an_infeasible_point_alone(self, lowest):
+        """Zero counts as infeasible, since it may be rounding."""
+        assert _proved_bound(DualPoint(3.0, np.diag([lowest, 2.0])), None) == (0.0, None)
 
     def test_of_a_mixture(self):
         """Half of each makes diag(-1, 2) and the identity feasible, and no less does."""
@@ -134,10 +136,13 @@ class TestProvedBound:
 def test_barrier_and_its_gradient():
     components = np.random.default_rng(0).standard_normal((3, 3))
 
-    def value(L):
-        return -0.7 * np.log(np.linalg.det(L.T @ L))
+    ceiling = np.diag([0.1, 0.2, 0.3])
 
-    found, gradient = _add_barrier(0.0, np.zeros((3, 3)), 0.7, components)
+    def value(L):
+        metric = L.T @ L
+        return 0.7 * (np.trace(ceiling @ metric) - np.log(np.linalg.det(metric)))
+
+    found, gradient = _add_barrier(0.0, np.zeros((3, 3)), 0.7, components, ceiling)
     assert found == pytest.approx(value(components))
     step = 1e-6
     for index in np.ndindex(3, 3):
@@ -145,7 +150,7 @@ def test_barrier_and_its_gradient():
         moved[index] = step
         slope = (value(components + moved) - value(components - moved)) / (2 * step)
         assert gradient[index] == pytest.approx(slope, rel=1e-5, abs=1e-6)
-    assert _add_barrier(0.0, np.zeros((2, 2)), 0.7, np.diag([1.0, 0.0]))[0] == np.inf
+    assert _add_barrier(0.0, np.eye(2), 0.7, np.diag([1.0, 0.0]), np.eye(2))[0] == np.inf
 
 
 def test_well_posed_components_have_full_rank():

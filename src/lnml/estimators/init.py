@@ -43,6 +43,8 @@ def _given(init: Any, n_components: int, d: int) -> np.ndarray:
         )
     if not np.isfinite(components).all():
         raise ValueError("init contains NaN or inf: pass finite components")
+    if not components.any():
+        raise ValueError("init is all zero, a metric that no step can leave: pass other components")
     return components
 
 

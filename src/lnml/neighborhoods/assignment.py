@@ -166,6 +166,9 @@ def _cheapest(
 def _rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
     """Cheapest same-class partners from dense matrices, class by class."""
     costs = np.asarray(costs, dtype=np.float64)
+    if distances is not None:
+        dense = distances.toarray() if sparse.issparse(distances) else distances
+        distances = np.asarray(dense, dtype=np.float64)
     n = codes.size
     ranked = Ranked(np.full((n, k_max), -1), *(np.full((n, k_max), np.inf) for _ in range(2)))
     for code in range(codes.max() + 1):
@@ -173,7 +176,7 @@ def _rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ra
         block = costs[np.ix_(members, members)]
         tie = np.zeros_like(block)
         if distances is not None:
-            tie = np.asarray(distances, dtype=np.float64)[np.ix_(members, members)]
+            tie = distances[np.ix_(members, members)]
         off_diagonal = ~np.eye(members.size, dtype=bool)
         _check_finite(block[off_diagonal])
         kept = min(k_max, members.size - 1)
@@ -186,8 +189,9 @@ def _rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ra
 
 def _rank_sparse(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
     """Cheapest partners among the stored entries of a sparse matrix."""
-    matrix = sparse.coo_array(sparse.csr_array(costs))
-    rows, columns = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+    matrix = sparse.csr_matrix(costs, copy=True)
+    matrix.sum_duplicates()
+    rows, columns = np.repeat(np.arange(codes.size), np.diff(matrix.indptr)), matrix.indices
     if np.any(codes[rows] != codes[columns]) or np.any(rows == columns):
         raise ValueError(
             "sparse costs may store pairs of two different rows of the same class only: "
@@ -196,8 +200,8 @@ def _rank_sparse(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> R
     values = matrix.data.astype(np.float64)
     _check_finite(values)
     tie = np.zeros_like(values)
-    if distances is not None:
-        tie = np.asarray(sparse.csr_array(distances)[rows, columns], dtype=np.float64).ravel()
+    if distances is not None and values.size:
+        tie = np.asarray(sparse.csr_matrix(distances)[rows, columns], dtype=np.float64).ravel()
     order = np.lexsort((columns, tie, values, rows))
     start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=codes.size))])
     rank = np.arange(rows.size) - start[rows[order]]

@@ -36,7 +36,7 @@ class Neighborhoods(Pattern):
     @classmethod
     def from_graph(cls, graph: Any) -> Neighborhoods:
         """Take the non-zero entries of a dense or sparse n x n matrix as pairs."""
-        matrix = sparse.csr_array(graph)
+        matrix = sparse.csr_array(graph, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(
                 f"a neighbourhood graph is square, one row and one column per row of X; "

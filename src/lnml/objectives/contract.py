@@ -22,7 +22,7 @@ class TrainingSet:
     Attributes
     ----------
     points : Points
-        The rows as given (not centred, not scaled), sorted by class.
+        The rows, sorted by class, not scaled; shifted by a value near the mean.
     order : ndarray of shape (n,)
         Row of the user's X that stands at each position.
     kernels : Kernels
@@ -35,10 +35,17 @@ class TrainingSet:
 
     @classmethod
     def from_labels(cls, X: np.ndarray, codes: np.ndarray, kernels: Kernels) -> TrainingSet:
-        """Sort rows by class code (stable, so ties by index keep their meaning)."""
+        """Sort rows by class code (stable, so ties by index keep their meaning).
+
+        A common offset would cost digits, so in each column the value nearest
+        to the mean is subtracted: a value of the data, because then differences
+        of whole numbers stay exact.
+        """
         order = np.argsort(codes, kind="stable")
         class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
-        return cls(kernels.points(X[order], class_start), order, kernels)
+        mean = X.mean(axis=0, dtype=np.float64)
+        centre = X[np.abs(X - mean).argmin(axis=0), np.arange(X.shape[1])]
+        return cls(kernels.points(X[order] - centre, class_start), order, kernels)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from lnml.kernels.protocol import Hinge, Kernels, Multipliers, Pattern
 from lnml.objectives.contract import Solution, TrainingSet
 from lnml.solvers.monitor import Monitor
 from lnml.solvers.multipliers import Evaluation, solve_hinge
+from lnml.solvers.scale import worthwhile
 
 # A search looks this much further than it must, so that its result stays
 # useful while the metric moves.
@@ -91,7 +92,7 @@ class LMNNProblem:
             task.multipliers = carry_over(state.multipliers, state.targets, targets)
         start = conditioning.to_conditioned(components)
         if state is None:
-            start = start * np.sqrt(best_scale(task, start))
+            start = start * np.sqrt(worthwhile(best_scale(task, start)))
 
         def to_original(found: np.ndarray) -> np.ndarray:
             return conditioning.to_original(found, components.shape[0])

@@ -12,6 +12,12 @@ from lnml.kernels.protocol import Kernels, Pattern
 from lnml.objectives.contract import Solution, TrainingSet
 from lnml.solvers.barrier import DualPoint, solve_softmax
 from lnml.solvers.monitor import Monitor
+from lnml.solvers.scale import worthwhile
+
+# The metric may grow until the rounding of a typical squared distance is this
+# large, or the distance itself (float32).
+LARGEST_ROUNDING = 1e-9
+LEAST_CEILING = 1e3
 
 
 class MCMLProblem:
@@ -66,7 +72,7 @@ class MCMLProblem:
         task = MCMLTask(self.training.kernels, conditioning, sizes)
         start = conditioning.to_conditioned(components)
         if state is None:
-            start = start * np.sqrt(task.best_scale(start))
+            start = start * np.sqrt(worthwhile(task.best_scale(start)))
 
         def to_original(found: np.ndarray) -> np.ndarray:
             return conditioning.to_original(found, components.shape[0])
@@ -108,10 +114,15 @@ class MCMLTask:
         self.log_sizes = float(np.log(sizes[sizes > 0]).sum())
         self.scatter = kernels.gram(self.points.data, self.points.data)
         n = self.points.n_rows
+        self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
         self.objective_at_zero = np.log(n - 1.0) * self.row_weights.sum() - self.log_sizes
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
-        """KL divergence and its gradient (r x d), in one streamed pass."""
+        """KL divergence plus its rounding, and the gradient (r x d), in one streamed pass.
+
+        Counting the rounding keeps the solver away from metrics so large that
+        their objective cannot be computed.
+        """
         embedding = self.kernels.embed(self.points, components)
         log_normalizers, spread = self.kernels.softmax(
             embedding, self.row_weights, embedding.coordinates
@@ -119,16 +130,17 @@ class MCMLTask:
         pulled = components * self.pull
         value = float(np.vdot(pulled, components)) + float(self.row_weights @ log_normalizers)
         gradient = 2.0 * (pulled - self.kernels.gram(spread, self.points.data))
-        return value - self.log_sizes, gradient
+        rounding, rounding_gradient = self._rounding(components)
+        return value - self.log_sizes + rounding, gradient + rounding_gradient
 
-    def rounding(self, components: np.ndarray) -> float:
-        """Return a bound of the rounding of the pull and of the distances it cancels against.
+    def _rounding(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Bound of the objective's rounding, and its gradient.
 
         Distances come from a matrix product, so their error grows with the
         squared norms of the rows.
         """
-        pull = float(np.vdot(components * self.pull, components))
-        return self.precision * (pull + 4.0 * float(np.vdot(components @ self.scatter, components)))
+        weighted = self.precision * (components * self.pull + 2.0 * components @ self.scatter)
+        return float(np.vdot(weighted, components)), 2.0 * weighted
 
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray."""

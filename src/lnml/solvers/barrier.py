@@ -38,23 +38,25 @@ class DualPoint(NamedTuple):
 
 
 class SoftmaxTask(Protocol):
-    """What the solver asks of an objective, in conditioned coordinates."""
+    """What the solver asks of an objective, in conditioned coordinates.
+
+    ``ceiling`` is the inverse of the largest metric whose distances can still be
+    computed, d x d.
+    """
 
     objective_at_zero: float
     precision: float
+    ceiling: np.ndarray
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and its gradient."""
-
-    def rounding(self, components: np.ndarray) -> float:
-        """Return how far the computed objective may be from the exact one."""
+        """Objective (its rounding counted in) and its gradient."""
 
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Return the model's own distribution as a dual point."""
 
 
 class _NearZero(Exception):
-    """The objective, never negative, is as near zero as can be asked or computed."""
+    """The objective, never negative, is as near zero as was asked for."""
 
     def __init__(self, components: np.ndarray) -> None:
         self.components = components
@@ -106,7 +108,7 @@ def solve_softmax(
         point = task.dual_point(components)
         proved, feasible = _proved_bound(point, feasible)
         bound = max(bound, min(proved, objective))
-        gap = relative_gap(objective + task.rounding(best), bound, task.objective_at_zero)
+        gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
         at_rest = stalled(objectives, tol)
         converged = gap <= tol or (at_rest and not warm)
@@ -148,9 +150,9 @@ def _descend(
         nonlocal n_evaluations
         n_evaluations += 1
         value, gradient = task.value_and_gradient(trial)
-        if value <= max(enough, task.rounding(trial)):
+        if value <= enough:
             raise _NearZero(trial.copy())
-        return _add_barrier(value, gradient, barrier, trial)
+        return _add_barrier(value, gradient, barrier, trial, task.ceiling)
 
     try:
         minimum = minimize_over_components(
@@ -171,16 +173,25 @@ def _last_barrier(task: SoftmaxTask, objective: float, tol: float, dimension: in
 
 
 def _add_barrier(
-    value: float, gradient: np.ndarray, barrier: float, components: np.ndarray
+    value: float,
+    gradient: np.ndarray,
+    barrier: float,
+    components: np.ndarray,
+    ceiling: np.ndarray,
 ) -> tuple[float, np.ndarray]:
-    """Subtract barrier * log det(L^T L) from a value, and its gradient."""
+    """Subtract barrier * (log det M - <ceiling, M>) from a value, and its gradient.
+
+    The second term matters where nothing else holds the metric back: there it
+    ends at the inverse of the ceiling and not at infinity.
+    """
     if barrier == 0.0:
         return value, gradient
     sign, log_determinant = np.linalg.slogdet(components)
     if sign == 0:
         return np.inf, gradient
-    value -= 2.0 * barrier * log_determinant
-    return value, gradient - 2.0 * barrier * np.linalg.inv(components).T
+    capped = components @ ceiling
+    value += barrier * (float(np.vdot(capped, components)) - 2.0 * log_determinant)
+    return value, gradient + 2.0 * barrier * (capped - np.linalg.inv(components).T)
 
 
 def _proved_bound(point: DualPoint, feasible: DualPoint | None) -> tuple[float, DualPoint | None]:

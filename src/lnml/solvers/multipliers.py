@@ -24,6 +24,8 @@ COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
 ESCAPE_SHARE = 1e-3
+# Share of the start's size below which a metric counts as lost.
+COLLAPSED = 1e-6
 
 
 class Evaluation(NamedTuple):
@@ -101,6 +103,7 @@ def solve_hinge(
         Whether the task already holds multipliers of a similar problem.
     """
     full_rank = components.shape[0] >= components.shape[1]
+    scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
     task.search(components, smoothing)
     start = task.evaluate(components, smoothing)
@@ -133,8 +136,7 @@ def solve_hinge(
         task.update_multipliers(components, smoothing)
         if warm or iteration >= COARSE_ITERATIONS:
             smoothing = SMOOTHING
-            if full_rank:
-                components = _escape(components, seen.directions)
+            components = _escape(components, seen.directions, scale)
     return HingeSolution(best, objective, bound, gap, converged)
 
 
@@ -157,17 +159,24 @@ def _record(
     }
 
 
-def _escape(components: np.ndarray, directions: np.ndarray) -> np.ndarray:
+def _escape(components: np.ndarray, directions: np.ndarray, scale: float) -> np.ndarray:
     """Leave a saddle: add a little to M = L^T L along directions it lacks.
 
     Where L is zero its gradient 2 L G is too, although G may say that more
-    metric would help; the eigenvectors of G then point the way out.
+    metric would help; the eigenvectors of G then point the way out. ``scale`` is
+    the mean square of the start's entries, a size that means something where L
+    has collapsed. A metric of low rank lacks most directions by intent, so it
+    is helped only where it has collapsed.
     """
+    rank, dimension = components.shape
     metric = components.T @ components
-    amount = ESCAPE_SHARE * np.trace(metric) / metric.shape[0]
+    size = np.trace(metric) / components.size
+    if rank < dimension and size > COLLAPSED * scale:
+        return components
+    amount = ESCAPE_SHARE * rank * max(size, scale)
     missing = np.einsum("im,ij,jm->m", directions, metric, directions) < amount
     if not missing.any():
         return components
     added = directions[:, missing]
     values, vectors = np.linalg.eigh(metric + amount * added @ added.T)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return (vectors * np.sqrt(np.maximum(values, 0.0))).T[::-1][:rank]

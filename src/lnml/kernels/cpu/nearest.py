@@ -8,6 +8,9 @@ from numba import njit
 from lnml.kernels.cpu.distances import round_tie, squared_distance
 from lnml.kernels.cpu.threads import row_tiles, run_tiles, tile_budget
 
+# More than the relative distance of two numbers that round_tie makes equal.
+_TIE_WIDTH = 2.0**-35
+
 
 def nearest_in_ranges(
     queries: np.ndarray,
@@ -69,10 +72,12 @@ def _select(products, queries, references, centre, lo, low, k, exclude_self, dis
                     upper[p] = upper[p - 1]
                     p -= 1
                 upper[p] = bound
+        # Distances that are equal after rounding must all be seen.
+        limit = upper[k - 1] * (1.0 + _TIE_WIDTH)
         for j in range(n_references):
             if exclude_self and low + j == i:
                 continue
-            if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > upper[k - 1]:
+            if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
                 continue
             exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
             _insert(distances[i], indices[i], exact, low + j)

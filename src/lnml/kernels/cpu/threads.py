@@ -111,4 +111,8 @@ def single_threaded_blas() -> Iterator[None]:
         with shared.lock:
             shared.blas_users -= 1
             if shared.blas_users == 0:
+                # The last user may not be the thread that set the limit.
+                for library in shared.controller.lib_controllers:
+                    if hasattr(library, "clear_controlling_thread"):
+                        library.clear_controlling_thread(force=True)
                 shared.blas_limit.__exit__(None, None, None)
