@@ -10,21 +10,25 @@ from scipy.spatial.distance import cdist
 from sklearn import get_config
 
 from lnml.conditioning import Conditioning, whiten_pull
-from lnml.kernels.protocol import Hinge, Kernels, Multipliers, Pattern
+from lnml.kernels.protocol import (
+    Embedding,
+    Hinge,
+    Kernels,
+    Multipliers,
+    Pattern,
+    TooManyPairs,
+)
 from lnml.objectives.contract import Solution, TrainingSet
 from lnml.solvers.monitor import Monitor
-from lnml.solvers.multipliers import Evaluation, solve_hinge
+from lnml.solvers.multipliers import MARGIN, SMOOTHING, Evaluation, solve_hinge
 from lnml.solvers.scale import worthwhile
 
-# A search looks this much further than it must, so that its result stays
-# useful while the metric moves.
-SEARCH_MARGIN = 1.3
 # Eigenvalues of a scatter matrix below this share of its scale are rounding.
 ROUNDING = 1e-12
 # Dual infeasibility worth leaving a saddle for, in units of the pull.
 ESCAPE_THRESHOLD = 1e-4
-# Bytes of candidate pairs held at a time while costs are computed.
-BLOCK_SHARE = 1 / 16
+# Bytes that one candidate pair takes in a working set and its evaluation.
+PAIR_BYTES = 24
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,15 @@ class _State:
 
     targets: Pattern
     multipliers: Multipliers
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search over all rows, and the metric and radius it was made for."""
+
+    components: np.ndarray
+    radius: np.ndarray
+    found: Pattern
 
 
 class LMNNProblem:
@@ -55,25 +68,43 @@ class LMNNProblem:
         self.training = training
         self.push_weight = push_weight
         self.max_iter = max_iter
+        self._last_search: _Search | None = None
 
     def free_term(self, components: np.ndarray) -> float:
         """Nothing in LMNN is free of the neighbourhoods."""
         return 0.0
 
     def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
-        """Pull plus push of every pair; impostors are searched a block of rows at a time."""
+        """Pull plus push of every pair; the search is kept for the metric step that follows."""
         kernels, points = self.training.kernels, self.training.points
         embedding = kernels.embed(points, components)
         distances = kernels.distances(embedding, pairs)
-        radius = 1.0 + row_maximum(distances, pairs)
-        costs = (1.0 - self.push_weight) * distances
-        for lo, hi in _row_blocks(points.n_rows):
+        reach = 1.0 + row_maximum(distances, pairs)
+        radius = MARGIN * (reach + SMOOTHING)
+        try:
+            found = kernels.within(embedding, radius, max_pairs=most_pairs())
+            self._last_search = _Search(components, radius, found)
+            push = kernels.hinge(embedding, pairs, found, 0.0, None).target_hinge
+        except TooManyPairs:
+            self._last_search = None
+            push = self._push_by_blocks(embedding, pairs, reach)
+        return (1.0 - self.push_weight) * distances + self.push_weight * push
+
+    def _push_by_blocks(
+        self, embedding: Embedding, pairs: Pattern, radius: np.ndarray
+    ) -> np.ndarray:
+        """Hinge of every pair where all candidates at once would not fit: block by block."""
+        kernels, n = self.training.kernels, self.training.points.n_rows
+        push = np.empty(pairs.size)
+        step = max(most_pairs() // n, 1)
+        for lo in range(0, n, step):
+            hi = min(lo + step, n)
             candidates = kernels.within(embedding, radius, rows=(lo, hi))
             part = slice(pairs.indptr[lo], pairs.indptr[hi])
             block = Pattern(pairs.indptr[lo : hi + 1] - pairs.indptr[lo], pairs.indices[part])
             terms = kernels.hinge(embedding, block, candidates, 0.0, None, first_row=lo)
-            costs[part] += self.push_weight * terms.target_hinge
-        return costs
+            push[part] = terms.target_hinge
+        return push
 
     def solve(
         self,
@@ -90,6 +121,9 @@ class LMNNProblem:
         task = LMNNTask(self.training.kernels, conditioning, targets, self.push_weight)
         if state is not None:
             task.multipliers = carry_over(state.multipliers, state.targets, targets)
+        known, self._last_search = self._last_search, None
+        if state is not None and known is not None and known.components is components:
+            task.known = known
         start = conditioning.to_conditioned(components)
         if state is None:
             start = start * np.sqrt(worthwhile(best_scale(task, start)))
@@ -134,15 +168,33 @@ class LMNNTask:
         self.mu = push_weight
         self.precision = float(np.finfo(self.points.data.dtype).eps)
         self.multipliers: Multipliers | None = None
+        self.known: _Search | None = None
         self.candidates = Pattern(np.zeros(self.points.n_rows + 1, np.int64), np.zeros(0, np.int32))
         others = self.points.n_rows - np.diff(self.points.class_start)[self.points.row_class]
         self.objective_at_zero = push_weight * float(np.diff(targets.indptr) @ others)
 
-    def search(self, components: np.ndarray, smoothing: float) -> None:
-        """Collect all impostors within reach, and some beyond."""
+    def search(self, components: np.ndarray, smoothing: float, margin: float) -> None:
+        """Collect all impostors within reach, and some beyond if there is room."""
         embedding = self.kernels.embed(self.points, components)
         reach = row_maximum(self.kernels.distances(embedding, self.targets), self.targets)
-        self.candidates = self.kernels.within(embedding, SEARCH_MARGIN * (1.0 + reach + smoothing))
+        radius = 1.0 + reach + smoothing
+        known, self.known = self.known, None
+        if known is not None and np.all(radius <= known.radius):
+            self.candidates = known.found
+            return
+        for factor in (margin, 1.0):
+            try:
+                self.candidates = self.kernels.within(
+                    embedding, factor * radius, max_pairs=most_pairs()
+                )
+                return
+            except TooManyPairs:
+                continue
+        raise MemoryError(
+            f"more than {most_pairs():,} impostors are within reach of {radius.size:,} rows, "
+            f"which takes more than {most_pairs() * PAIR_BYTES / 2**30:.1f} GiB: raise "
+            f"scikit-learn's working_memory, or use fewer rows or target neighbours"
+        )
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x d) of the smoothed objective over the working set."""
@@ -258,8 +310,6 @@ def row_maximum(values: np.ndarray, pattern: Pattern) -> np.ndarray:
     return out
 
 
-def _row_blocks(n_rows: int) -> list[tuple[int, int]]:
-    """Blocks of rows whose candidates fit the working memory whatever the metric."""
-    budget = BLOCK_SHARE * get_config()["working_memory"] * 2**20
-    step = int(max(budget // (12 * n_rows), 256))
-    return [(lo, min(lo + step, n_rows)) for lo in range(0, n_rows, step)]
+def most_pairs() -> int:
+    """Return how many candidate pairs fit scikit-learn's ``working_memory``."""
+    return int(get_config()["working_memory"] * 2**20 / PAIR_BYTES)

@@ -24,6 +24,10 @@ COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
 ESCAPE_SHARE = 1e-3
+# How much further than it must a search looks, so that its result stays useful
+# while the metric moves: far in the first iteration, little in later ones.
+FIRST_MARGIN = 1.3
+MARGIN = 1.1
 # Share of the start's size below which a metric counts as lost.
 COLLAPSED = 1e-6
 
@@ -50,8 +54,8 @@ class HingeTask(Protocol):
     objective_at_zero: float
     precision: float
 
-    def search(self, components: np.ndarray, smoothing: float) -> None:
-        """Find all impostors within reach of a metric: the new working set."""
+    def search(self, components: np.ndarray, smoothing: float, margin: float) -> None:
+        """Find all impostors within ``margin`` times the reach of a metric: the working set."""
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient of the smoothed problem over the working set."""
@@ -105,7 +109,7 @@ def solve_hinge(
     full_rank = components.shape[0] >= components.shape[1]
     scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
-    task.search(components, smoothing)
+    task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
     start = task.evaluate(components, smoothing)
     best, objective, bound = components, start.objective, max(start.bound, 0.0)
     gap = relative_gap(objective, bound, task.objective_at_zero)
@@ -122,7 +126,7 @@ def solve_hinge(
             value_tol=0.1 * task.precision,
         )
         components = minimum.components
-        task.search(components, smoothing)
+        task.search(components, smoothing, MARGIN)
         seen = task.evaluate(components, smoothing)
         if seen.objective < objective:
             best, objective = components, seen.objective

@@ -109,9 +109,7 @@ def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _F
     slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
     # Rows without targets have radius -inf: a finite limit keeps the arithmetic finite.
     limits = np.maximum(radius * (1.0 + slack), -1e30)
-    return _Filter(
-        leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32)
-    )
+    return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
 
 
 def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> int:
