@@ -173,7 +173,7 @@ class LMNNTask:
         others = self.points.n_rows - np.diff(self.points.class_start)[self.points.row_class]
         self.objective_at_zero = push_weight * float(np.diff(targets.indptr) @ others)
 
-    def search(self, components: np.ndarray, smoothing: float, margin: float) -> None:
+    def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Collect all impostors within reach, and some beyond if there is room."""
         embedding = self.kernels.embed(self.points, components)
         reach = row_maximum(self.kernels.distances(embedding, self.targets), self.targets)

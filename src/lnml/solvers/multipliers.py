@@ -28,6 +28,10 @@ ESCAPE_SHARE = 1e-3
 # while the metric moves: far in the first iteration, little in later ones.
 FIRST_MARGIN = 1.3
 MARGIN = 1.1
+# A metric this much worse than the best one shows that the working set lacked
+# impostors it met; further searches look further, so that this cannot go on.
+MISSED = 1.1
+WIDENING = 1.3
 # Share of the start's size below which a metric counts as lost.
 COLLAPSED = 1e-6
 
@@ -54,7 +58,7 @@ class HingeTask(Protocol):
     objective_at_zero: float
     precision: float
 
-    def search(self, components: np.ndarray, smoothing: float, margin: float) -> None:
+    def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Find all impostors within ``margin`` times the reach of a metric: the working set."""
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
@@ -113,7 +117,7 @@ def solve_hinge(
     start = task.evaluate(components, smoothing)
     best, objective, bound = components, start.objective, max(start.bound, 0.0)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives = [objective]
+    objectives, margin = [objective], MARGIN
     if gap <= tol:
         monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
         return HingeSolution(best, objective, bound, gap, True)
@@ -126,8 +130,10 @@ def solve_hinge(
             value_tol=0.1 * task.precision,
         )
         components = minimum.components
-        task.search(components, smoothing, MARGIN)
+        task.search(components, smoothing, margin)
         seen = task.evaluate(components, smoothing)
+        if seen.objective > MISSED * objective:
+            margin *= WIDENING
         if seen.objective < objective:
             best, objective = components, seen.objective
         bound = max(bound, seen.bound)
