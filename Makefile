@@ -33,7 +33,7 @@ format: .venv/.test
 # Numba's on-disk cache is kept apart from that of .venv: the two would overwrite each other.
 test-oldest: .venv-oldest/.test
 	NUMBA_CACHE_DIR='$(CURDIR)/.venv-oldest/numba-cache' \
-		.venv-oldest/bin/python -m pytest tests/estimators tests/neighborhoods
+		.venv-oldest/bin/python -m pytest -m "not slow" tests/estimators tests/neighborhoods
 
 study: .venv/.core
 	.venv/bin/python -m lnml.study

@@ -99,6 +99,7 @@ def test_same_input_same_result(learner, wine):
     assert_array_equal(first.components_, second.components_)
 
 
+@pytest.mark.slow
 def test_same_result_with_any_number_of_threads():
     """Bitwise: tiles, and the order of their sums, do not depend on the threads."""
     code = (

@@ -26,6 +26,7 @@ def half_steps(model):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_never_rises_and_is_what_it_says(name, learner):
@@ -50,6 +51,7 @@ def test_never_rises_and_is_what_it_says(name, learner):
     }
 
 
+@pytest.mark.slow
 def test_balance_gains_eight_points():
     balance = load_dataset("balance_scale")
     methods = {"LMNN": LMNN(), "LN-LMNN": LNML(LMNN())}
