@@ -3,8 +3,9 @@
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
+from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
 
-__all__ = ["LMNN", "LNML", "MCML", "Neighborhoods", "assign_neighborhoods"]
+__all__ = ["LMNN", "LNML", "MCML", "Neighborhoods", "assign_neighborhoods", "estimate_memory"]
 
 __version__ = "0.1.0.dev0"

@@ -1,0 +1,60 @@
+"""How much memory a fit needs, before it starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lnml.estimators.lnml import LNML
+from lnml.estimators.mcml import MCML
+from lnml.objectives.lmnn import PAIR_BYTES
+
+# Copies of the n x d data that live at the same time in a fit: sorted, scaled,
+# conditioned, embedded, centred, rotated, and a gradient.
+DATA_COPIES = 7
+# Impostors within reach of a row, typical of real data (docs/performance.md).
+CANDIDATES_PER_ROW = 100
+
+
+def estimate_memory(
+    estimator: Any, n_samples: int, n_features: int, dtype: Any = np.float64
+) -> int:
+    """Estimate the peak memory of a fit, beyond the data and the running process.
+
+    An estimate for planning: what a fit of ``LMNN`` needs depends on how many
+    impostors are within reach of a row, which only the data tell. A fit never
+    keeps more of them than fit scikit-learn's ``working_memory``; it raises a
+    MemoryError that says so where it would have to.
+
+    Parameters
+    ----------
+    estimator : LMNN, MCML or LNML
+        The estimator, not necessarily fitted.
+    n_samples, n_features : int
+        Shape of the training data.
+    dtype : dtype, default=float64
+        float32 or float64.
+
+    Returns
+    -------
+    n_bytes : int
+
+    Examples
+    --------
+    >>> from lnml import LMNN, estimate_memory
+    >>> print(f"{estimate_memory(LMNN(), 60_000, 164, 'float32') / 2**20:.0f} MiB")
+    401 MiB
+    """
+    base = estimator.estimator if isinstance(estimator, LNML) else estimator
+    itemsize = np.dtype(dtype).itemsize
+    total = DATA_COPIES * n_samples * n_features * itemsize
+    square = 6 * n_features * n_features * 8
+    if isinstance(base, MCML):
+        # Imported here: the compiled kernels would slow `import lnml` down.
+        from lnml.kernels.cpu.softmax import BLOCK_ENTRIES, GROUPS
+        from lnml.kernels.cpu.threads import thread_count
+
+        blocks = 3 * thread_count() * BLOCK_ENTRIES * itemsize
+        return total + square + blocks + GROUPS * n_samples * n_features * 8
+    return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES

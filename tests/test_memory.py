@@ -1,0 +1,56 @@
+"""Memory: what fits take, and what is said of it beforehand."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+
+from lnml import LMNN, LNML, MCML, estimate_memory
+from lnml.datasets import load_dataset
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the resource module")
+@pytest.mark.parametrize(("n_rows", "most"), [(4000, 100.0), (18000, 300.0)])
+def test_a_fit_of_letter_stays_small(n_rows, most):
+    """Peak above the state after a first small fit, in MiB, in a process of its own."""
+    command = [sys.executable, str(BENCHMARK), "--one", "LMNN()", str(n_rows)]
+    grown = float(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert grown < most
+    assert grown < 4 * estimate_memory(LMNN(), n_rows, 16) / 2**20
+
+
+@pytest.mark.parametrize("estimator", [LMNN(), MCML(), LNML(), LNML(MCML())], ids=repr)
+def test_estimate_grows_with_the_data(estimator):
+    small = estimate_memory(estimator, 1000, 20)
+    assert estimate_memory(estimator, 2000, 20) > small
+    assert estimate_memory(estimator, 1000, 40) > small
+    assert estimate_memory(estimator, 1000, 20, np.float32) < small
+
+
+def test_too_many_impostors_are_an_error_with_a_figure():
+    letter = load_dataset("letter")
+    with sklearn.config_context(working_memory=0.1):
+        with pytest.raises(MemoryError, match="working_memory"):
+            LMNN().fit(letter.data[:3000], letter.target[:3000])
+
+
+def test_costs_do_not_need_all_impostors_at_once():
+    """The assignment works block by block where a working set would not fit."""
+    from lnml.kernels import get_kernels
+    from lnml.objectives.contract import TrainingSet
+    from lnml.objectives.lmnn import LMNNProblem
+
+    letter = load_dataset("letter")
+    codes = np.unique(letter.target[:500], return_inverse=True)[1]
+    training = TrainingSet.from_labels(letter.data[:500] / 50, codes, get_kernels())
+    problem = LMNNProblem(training, 0.5, 10)
+    embedding = training.kernels.embed(training.points, np.eye(16))
+    pairs = training.kernels.within(embedding, np.full(500, 0.05))
+    expected = problem.pair_costs(np.eye(16), pairs)
+    with sklearn.config_context(working_memory=0.5):
+        np.testing.assert_allclose(problem.pair_costs(np.eye(16), pairs), expected, rtol=1e-12)
