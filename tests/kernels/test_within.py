@@ -122,3 +122,25 @@ def test_too_many_pairs(rows):
     assert kernels.within(embedding, radius, rows=rows, max_pairs=size).size == size
     with pytest.raises(TooManyPairs):
         kernels.within(embedding, radius, rows=rows, max_pairs=size - 1)
+
+
+@pytest.mark.parametrize("dtype, margin", [(np.float64, 1e-6), (np.float32, 1e-3)])
+@pytest.mark.parametrize("scale", [1.0, 1e25, 1e-25])
+@pytest.mark.parametrize("outlier", [0.0, 1e6])
+def test_leading_coordinates_lose_no_pair(monkeypatch, dtype, margin, scale, outlier):
+    """The filter of large searches, on few rows: flat and steep spectra, any unit, an outlier."""
+    if dtype is np.float32 and scale != 1.0:
+        scale = scale ** (1 / 2)
+    monkeypatch.setattr("lnml.kernels.cpu.search.SMALL", 0)
+    Z, y = sorted_blobs(3, MANY[:3], 40)
+    Z *= np.geomspace(1.0, 1e-3, 40)
+    Z[0] += outlier
+    Z = (Z * scale).astype(dtype)
+    kernels, embedding = embedded(Z, y, dtype)
+    D = squared_distances(Z)
+    radius = random_radius(D, 3)
+    assert_found_exactly(kernels.within(embedding, radius), D, y, radius, margin)
+    part = kernels.within(embedding, radius, rows=(280, 340))
+    whole = kernels.within(embedding, radius)
+    low, high = whole.indptr[280], whole.indptr[340]
+    np.testing.assert_array_equal(part.indices, whole.indices[low:high])

@@ -24,6 +24,9 @@ _SEGMENT = 128
 # in units of one coordinate of the matrix product (measured, benchmarks/search.py).
 FILTER_COST = 30.0
 VERIFY_COST = 12.0
+# Up to this many rows a search is so quick that choosing coordinates costs more.
+SMALL = 2048
+UNDERFLOW = 1e-30
 SAMPLE_ROWS = 64
 SAMPLE_COLUMNS = 1024
 
@@ -87,29 +90,45 @@ def within(
 
 
 def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _Filter:
-    """Leading principal coordinates of the embedding, as many as pay."""
-    n, width = z.shape
-    mean = z.mean(axis=0, dtype=np.float64)
-    centred = (z - mean).astype(z.dtype)
+    """Leading principal coordinates of the embedding, as many as pay.
+
+    Everything is measured in units of the largest coordinate, which float32 can
+    square without overflow.
+    """
+    width = z.shape[1]
+    centred = z - z.mean(axis=0, dtype=np.float64).astype(z.dtype)
+    unit = float(np.abs(centred).max()) or 1.0
+    centred /= unit
+    radius = radius / unit / unit
+    if z.shape[0] <= SMALL:
+        rotated = leading = centred.astype(np.float32)
+    else:
+        rotated = _principal(centred)
+        kept = _leading_coordinates(rotated, radius, row_class)
+        leading = np.ascontiguousarray(rotated[:, :kept])
+    norms = np.einsum("ij,ij->i", leading, leading, dtype=np.float64)
+    full = np.einsum("ij,ij->i", rotated, rotated, dtype=np.float64)
+    # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
+    # the norms over all coordinates, since rotation mixes them; squares below the
+    # floor may underflow. Rows without targets have radius -inf.
+    slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
+    limits = np.maximum(radius * (1.0 + slack) + UNDERFLOW, -1e30)
+    return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
+
+
+def _principal(centred: np.ndarray) -> np.ndarray:
+    """Coordinates along the principal axes, by falling variance, in float32."""
+    n, width = centred.shape
     sample = centred[:: max(1, n // 4096)].astype(np.float64)
     _, axes = np.linalg.eigh(sample.T @ sample)
-    axes = axes[:, ::-1].astype(z.dtype)
+    axes = np.ascontiguousarray(axes[:, ::-1], dtype=centred.dtype)
     rotated = np.empty((n, width), dtype=np.float32)
 
     def rotate(tile: tuple[int, int]) -> None:
         rotated[slice(*tile)] = centred[slice(*tile)] @ axes
 
     run_tiles(rotate, row_tiles(n, 4096))
-    kept = _leading_coordinates(rotated, radius, row_class)
-    leading = np.ascontiguousarray(rotated[:, :kept])
-    norms = np.einsum("ij,ij->i", leading, leading, dtype=np.float64)
-    full = np.einsum("ij,ij->i", rotated, rotated, dtype=np.float64)
-    # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
-    # the norms over all coordinates, since rotation mixes them.
-    slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
-    # Rows without targets have radius -inf: a finite limit keeps the arithmetic finite.
-    limits = np.maximum(radius * (1.0 + slack), -1e30)
-    return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
+    return rotated
 
 
 def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> int:
