@@ -21,7 +21,7 @@ TILE_ROWS = 256
 TILE_COLUMNS = 2048
 _SEGMENT = 128
 # Cost of one pair in the filter, and of one coordinate of a pair that passes,
-# in units of one coordinate of the matrix product (measured, benchmarks/search.py).
+# in units of one coordinate of the matrix product (measured, docs/performance.md).
 FILTER_COST = 30.0
 VERIFY_COST = 12.0
 # Up to this many rows a search is so quick that choosing coordinates costs more.
