@@ -79,8 +79,7 @@ class MetricLearner(MahalanobisMetric, ABC):
                 targets = given.renumbered(np.argsort(training.order))
             solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
             monitor.close()
-            self._store(solution, X.dtype, classes)
-            self._store_targets(targets, training)
+            store(self, solution, targets, training, classes)
         warn_if_unfinished(self, solution, "max_iter")
         return self
 
@@ -99,22 +98,27 @@ class MetricLearner(MahalanobisMetric, ABC):
             return warm_components(self.components_, (rank, d))
         return initial_components(self.init, rank, X, codes, self.random_state)
 
-    def _store(self, solution: Solution, dtype: np.dtype, classes: np.ndarray) -> None:
-        self.components_ = solution.components.astype(dtype)
-        self.classes_ = classes
-        self.objective_ = solution.objective
-        self.duality_gap_ = solution.gap
-        self.converged_ = solution.converged
-        self.history_ = solution.history
-        self.n_iter_ = len(solution.history)
 
-    def _store_targets(self, targets: Neighborhoods | None, training: TrainingSet) -> None:
-        if targets is None:
-            for name in ("target_neighbors_", "n_target_neighbors_"):
-                self.__dict__.pop(name, None)
-            return
-        self.target_neighbors_ = targets.renumbered(training.order).to_graph()
-        self.n_target_neighbors_ = np.diff(self.target_neighbors_.indptr)
+def store(
+    estimator: Any,
+    solution: Solution,
+    targets: Neighborhoods | None,
+    training: TrainingSet,
+    classes: np.ndarray,
+) -> None:
+    """Set the fitted attributes; without targets there are none about them."""
+    estimator.components_ = solution.components.astype(training.points.data.dtype)
+    estimator.classes_ = classes
+    estimator.objective_ = solution.objective
+    estimator.duality_gap_ = solution.gap
+    estimator.converged_ = solution.converged
+    estimator.history_ = solution.history
+    estimator.n_iter_ = len(solution.history)
+    for name in ("target_neighbors_", "n_target_neighbors_"):
+        estimator.__dict__.pop(name, None)
+    if targets is not None:
+        estimator.target_neighbors_ = targets.renumbered(training.order).to_graph()
+        estimator.n_target_neighbors_ = np.diff(estimator.target_neighbors_.indptr)
 
 
 def warm_components(components: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from lnml.estimators.base import (
     MetricLearner,
+    store,
     untouched_on_failure,
     warm_components,
     warn_if_unfinished,
@@ -160,18 +162,14 @@ class LNML(MahalanobisMetric):
                 monitor=monitor,
             )
             monitor.close()
-            solution = found.solution
+            solution = replace(
+                found.solution,
+                converged=found.converged,
+                history=found.history,
+                stopped=monitor.stopped,
+            )
+            store(self, solution, found.targets, training, classes)
             self.estimator_ = base
-            self.components_ = solution.components.astype(X.dtype)
-            self.classes_ = classes
-            self.objective_ = solution.objective
-            self.duality_gap_ = solution.gap
-            self.converged_ = found.converged
-            self.history_ = found.history
-            self.n_iter_ = len(found.history)
-            self.target_neighbors_ = found.targets.renumbered(training.order).to_graph()
-            self.n_target_neighbors_ = np.diff(self.target_neighbors_.indptr)
-        solution.stopped = monitor.stopped
         warn_if_unfinished(self, solution, "max_rounds")
         return self
 

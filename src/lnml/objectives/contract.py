@@ -6,13 +6,15 @@ An estimator offers ``metric_problem(training)``; the object it returns is a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from lnml.kernels.protocol import Kernels, Pattern, Points
-from lnml.solvers.monitor import Monitor, Record
+from lnml.solvers.monitor import Monitor
+from lnml.solvers.stopping import Found
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ class Solution:
         (objective - bound) relative to the objective.
     converged : bool
         Whether the gap, or the method's stated stopping rule, met the tolerance.
-    history : list of Record
-        One record per iteration.
+    history : list of dict
+        One record per iteration (or round).
     state : Any
         Whatever helps the next solve (multipliers, working sets); opaque.
     stopped : bool
@@ -77,9 +79,29 @@ class Solution:
     bound: float | None = None
     gap: float | None = None
     converged: bool = True
-    history: list[Record] = field(default_factory=list)
+    history: list[Any] = field(default_factory=list)
     state: Any = None
     stopped: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        found: Found,
+        to_original: Callable[[np.ndarray], np.ndarray],
+        monitor: Monitor,
+        state: Any,
+    ) -> Solution:
+        """Return what a solver found, in the coordinates of the data."""
+        return cls(
+            to_original(found.components),
+            found.objective,
+            found.bound,
+            found.gap,
+            found.converged,
+            monitor.history,
+            state,
+            monitor.stopped,
+        )
 
 
 class MetricProblem(Protocol):

@@ -140,16 +140,8 @@ class LMNNProblem:
             to_original=to_original,
             warm=state is not None,
         )
-        return Solution(
-            components=to_original(found.components),
-            objective=found.objective,
-            bound=found.bound,
-            gap=found.gap,
-            converged=found.converged,
-            history=monitor.history,
-            state=_State(targets, task.multipliers) if task.multipliers else None,
-            stopped=monitor.stopped,
-        )
+        state = _State(targets, task.multipliers) if task.multipliers else None
+        return Solution.of(found, to_original, monitor, state)
 
 
 class LMNNTask:

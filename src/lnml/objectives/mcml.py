@@ -86,16 +86,7 @@ class MCMLProblem:
             to_original=to_original,
             warm=state is not None,
         )
-        return Solution(
-            components=to_original(found.components),
-            objective=found.objective,
-            bound=found.bound,
-            gap=found.gap,
-            converged=found.converged,
-            history=monitor.history,
-            state=True,
-            stopped=monitor.stopped,
-        )
+        return Solution.of(found, to_original, monitor, state=True)
 
 
 class MCMLTask:

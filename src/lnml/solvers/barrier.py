@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.monitor import Monitor, Record
-from lnml.solvers.stopping import relative_gap, stalled
+from lnml.solvers.stopping import Found, relative_gap, stalled
 
 STEPS = 40
 MOST_STEPS = 160
@@ -62,16 +62,6 @@ class _NearZero(Exception):
         self.components = components
 
 
-class SoftmaxSolution(NamedTuple):
-    """The best metric found and the best bound proved."""
-
-    components: np.ndarray
-    objective: float
-    bound: float
-    gap: float
-    converged: bool
-
-
 def solve_softmax(
     task: SoftmaxTask,
     components: np.ndarray,
@@ -81,7 +71,7 @@ def solve_softmax(
     monitor: Monitor,
     to_original: Callable[[np.ndarray], np.ndarray],
     warm: bool,
-) -> SoftmaxSolution:
+) -> Found:
     """Minimise a softmax objective to a relative duality gap of ``tol``.
 
     Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
@@ -133,7 +123,7 @@ def solve_softmax(
             continue
         last = _last_barrier(task, objective, tol, dimension)
         barrier = min(barrier, max(BARRIER_DECREASE * barrier, last))
-    return SoftmaxSolution(best, objective, bound, gap, converged)
+    return Found(best, objective, bound, gap, converged)
 
 
 def _descend(

@@ -16,7 +16,7 @@ import numpy as np
 
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.monitor import Monitor, Record
-from lnml.solvers.stopping import relative_gap, stalled
+from lnml.solvers.stopping import Found, relative_gap, stalled
 
 FIRST_SMOOTHING = 0.3
 SMOOTHING = 0.15
@@ -71,16 +71,6 @@ class HingeTask(Protocol):
         """Take the slopes at a metric as the new multipliers."""
 
 
-class HingeSolution(NamedTuple):
-    """The best metric found and the best bound proved."""
-
-    components: np.ndarray
-    objective: float
-    bound: float
-    gap: float
-    converged: bool
-
-
 def solve_hinge(
     task: HingeTask,
     components: np.ndarray,
@@ -90,7 +80,7 @@ def solve_hinge(
     monitor: Monitor,
     to_original: Callable[[np.ndarray], np.ndarray],
     warm: bool,
-) -> HingeSolution:
+) -> Found:
     """Minimise a hinge objective to a relative duality gap of ``tol``.
 
     Parameters
@@ -120,7 +110,7 @@ def solve_hinge(
     objectives, margin = [objective], MARGIN
     if gap <= tol:
         monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
-        return HingeSolution(best, objective, bound, gap, True)
+        return Found(best, objective, bound, gap, True)
     converged = False
     for iteration in range(1, max_iter + 1):
         minimum = minimize_over_components(
@@ -147,7 +137,7 @@ def solve_hinge(
         if warm or iteration >= COARSE_ITERATIONS:
             smoothing = SMOOTHING
             components = _escape(components, seen.directions, scale)
-    return HingeSolution(best, objective, bound, gap, converged)
+    return Found(best, objective, bound, gap, converged)
 
 
 def _record(

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 STALL_ITERATIONS = 5
 STALL_SHARE = 0.1
+
+
+class Found(NamedTuple):
+    """What a solver returns: the best metric found and the best bound proved."""
+
+    components: np.ndarray
+    objective: float
+    bound: float
+    gap: float
+    converged: bool
 
 
 def relative_gap(objective: float, bound: float, objective_at_zero: float) -> float:
