@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP := bin/python -m pip --quiet --disable-pip-version-check install
 OLDEST_TEST_DEPS := hypothesis pandas polars pyarrow pytest
 
-.PHONY: help test unit lint format test-oldest study figures clean
+.PHONY: help test unit lint format test-oldest study figures bench bench-quick clean
 
 help:
 	@echo 'make test         lint, all tests, and the oldest-versions tests'
@@ -13,6 +13,8 @@ help:
 	@echo 'make test-oldest  estimator and neighbourhood tests on constraints/oldest.txt'
 	@echo 'make study        run the study (python -m lnml.study)'
 	@echo 'make figures      redraw the figures of the documentation'
+	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
+	@echo 'make bench-quick  the same at small sizes (less than 5 minutes)'
 	@echo 'make clean        remove environments, caches and build products'
 	@echo 'Choose the interpreter with PYTHON=...; it must be Python 3.11 or newer.'
 
@@ -41,14 +43,22 @@ study: .venv/.core
 figures: .venv/.test
 	.venv/bin/python docs/figures/make_neighborhoods.py
 
+# MNIST is measured if LNML_DATA names a directory that holds mnist.npz.
+bench: .venv/.bench .venv-peers/.peers
+	.venv/bin/python benchmarks/bench.py --peers .venv-peers/bin/python
+
+bench-quick: .venv/.bench .venv-peers/.peers
+	.venv/bin/python benchmarks/bench.py --quick --peers .venv-peers/bin/python \
+		--output build/bench-quick
+
 clean:
-	rm -rf .venv .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-oldest .venv-peers .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps. An install is repeated only when what it depends on is newer than its stamp; the test
 # install contains the core install, so it refreshes both.
 
-.venv/.created .venv-oldest/.created:
+.venv/.created .venv-oldest/.created .venv-peers/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 		"lnml needs Python 3.11 or newer, but $(PYTHON) is Python " + sys.version.split()[0] \
 		+ ". Name another one: make PYTHON=/path/to/python ...")'
@@ -65,6 +75,18 @@ clean:
 	@echo 'Installing lnml and its test tools into .venv ...'
 	@.venv/$(PIP) -e '.[test]'
 	@touch .venv/.core $@
+
+.venv/.bench: .venv/.created pyproject.toml
+	@echo 'Installing lnml and matplotlib into .venv ...'
+	@.venv/$(PIP) -e '.[plot]'
+	@touch .venv/.core $@
+
+# git and ruff leave the directory alone because of its .gitignore.
+.venv-peers/.peers: .venv-peers/.created benchmarks/peers/requirements.txt
+	@echo 'Installing metric-learn and mlpack into .venv-peers ...'
+	@echo '*' > .venv-peers/.gitignore
+	@.venv-peers/$(PIP) -r benchmarks/peers/requirements.txt
+	@touch $@
 
 .venv-oldest/.test: .venv-oldest/.created pyproject.toml constraints/oldest.txt
 	@echo 'Installing lnml and its oldest supported dependencies into .venv-oldest ...'

@@ -1,0 +1,1 @@
+"""The tools lnml is compared with, run in an environment of their own."""

@@ -1,0 +1,68 @@
+"""Letter, 4,000 and 18,000 rows: LMNN from the identity, side by side with the peers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from suite.contest import HEADER, Contest, check_weights, standings, traces
+from suite.report import Group, Line, Table
+from suite.rows import bundled
+from suite.scale import Scale
+
+ROWS = "Rows: a random choice with seed 0, raw features. Push weight 0.5, k = 3."
+
+
+def letter(scale: Scale, folder: Path, python: str) -> Group:
+    """All peers on 4,000 rows."""
+    n = scale.letter
+    contest = Contest("letter", *bundled("letter", n), folder, python)
+    mine = contest.lnml(tol=1e-4, repeats=3)
+    first = contest.metric_learn(scale.both_thread_counts)
+    second = contest.mlpack("mlpack_lbfgs", scale.both_thread_counts, scale.lbfgs_budgets)
+    third = contest.mlpack("mlpack_default", False, scale.pass_budgets)
+    peers = [first, second, third]
+    group = Group(f"Letter, {n:,} rows, LMNN from the identity")
+    for run, required in ((first, 50.0), (second, 20.0)):
+        group.lines.append(
+            Line(
+                f"Letter {n:,}: to {run.tool}'s last objective, times faster than {run.tool}",
+                run.seconds / mine.reaches(run.objective),
+                required,
+                unit=" ×",
+            )
+        )
+    group.tables.append(Table(HEADER, standings(mine, peers)))
+    group.traces[f"Letter, {n:,} rows"] = traces(mine, peers)
+    group.notes = [ROWS, *check_weights(folder, python)]
+    group.notes += [remark for run in (mine, *peers) for remark in run.remarks]
+    return group
+
+
+def letter_large(scale: Scale, folder: Path, python: str) -> Group:
+    """mlpack's L-BFGS on 18,000 rows; lnml to a certified gap of 1e-3."""
+    n = scale.letter_large
+    contest = Contest("letter_large", *bundled("letter", n), folder, python)
+    mine = contest.lnml(tol=1e-3, repeats=3)
+    peer = contest.mlpack("mlpack_lbfgs", scale.both_thread_counts, ())
+    group = Group(f"Letter, {n:,} rows, LMNN to a certified gap of 1e-3")
+    bound = mine.values["bound"]
+    gap = (mine.objective - bound) / mine.objective
+    above = peer.objective / mine.objective - 1.0
+    group.lines = [
+        Line(f"Letter {n:,}: certified gap", gap, 1e-3, at_least=False),
+        Line(f"Letter {n:,}: full searches", mine.values["n_searches"], 8, at_least=False),
+        Line(
+            f"Letter {n:,}: time to that gap, of the time mlpack L-BFGS takes to stop "
+            f"{above:.0%} above",
+            mine.seconds / peer.seconds,
+            0.1,
+            at_least=False,
+        ),
+    ]
+    group.tables.append(Table(HEADER[:-1], [row[:-1] for row in standings(mine, [peer])]))
+    group.notes = [ROWS, *mine.remarks, *peer.remarks]
+    group.notes.append(
+        "mlpack's default is left out here: its time grows with the square of the rows. "
+        "metric-learn is left out for its time, too."
+    )
+    return group

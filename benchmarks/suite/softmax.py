@@ -1,0 +1,75 @@
+"""MCML's value and gradient against those of scikit-learn's NCA: one softmax pass each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from objectives import mcml_objective, nca_objective
+
+from suite.exchange import Reply, call
+from suite.report import Group, Line, Table
+from suite.rows import bundled, save
+from suite.scale import Scale
+
+STEP = 1e-4
+# Letter's features are integers up to 15: here the softmax is neither flat nor a single point.
+METRIC_SCALE = 0.3
+
+
+def softmax(scale: Scale, folder: Path, python: str) -> Group:
+    """Time and memory of one evaluation on 4,000 rows of Letter."""
+    n = scale.softmax
+    X, y = bundled("letter", n)
+    data = save(folder, "softmax", X=X, y=y)
+    mine = call("suite.child", "softmax_lnml", data, scale=METRIC_SCALE, repeats=7)
+    theirs = call("suite.child", "softmax_nca", data, scale=METRIC_SCALE, repeats=5)
+    group = Group(f"Softmax kernels: Letter, {n:,} rows, one value and gradient")
+    group.lines = [
+        Line(
+            f"MCML's value and gradient on {n:,} rows, times faster than scikit-learn's NCA",
+            theirs.values["seconds"] / mine.values["seconds"],
+            15.0,
+            unit=" ×",
+        ),
+        Line(
+            "Its memory, of that of scikit-learn's NCA",
+            mine.values["peak_mb"] / theirs.values["peak_mb"],
+            0.1,
+            at_least=False,
+        ),
+    ]
+    header = ["tool", "s", "peak MB", "value", "value's error", "slope's error"]
+    table = Table(header)
+    for tool, reply, objective in (
+        ("lnml MCML", mine, mcml_objective),
+        ("scikit-learn NCA", theirs, nca_objective),
+    ):
+        values = reply.values
+        errors = _errors(reply, X, y, objective)
+        table.rows.append([tool, values["seconds"], values["peak_mb"], values["value"], *errors])
+    group.tables.append(table)
+    group.notes = [
+        f"Both at {METRIC_SCALE} times the identity, in float64, in processes of their own, "
+        "medians of several calls. Memory is that of the calls alone: NCA's mask of same-class "
+        "pairs, an n × n array, is not counted.",
+        "Errors are relative, against plain NumPy; the slope is the derivative along a random "
+        "direction, against central differences.",
+    ]
+    return group
+
+
+def _errors(
+    reply: Reply, X: np.ndarray, y: np.ndarray, objective: Callable[..., float]
+) -> list[float]:
+    """Relative errors of value and directional derivative."""
+    L, step = reply.arrays["L"], reply.arrays["step"]
+    length = STEP * np.linalg.norm(L) / np.linalg.norm(step)
+    value = objective(X, y, L)
+    ahead, behind = (objective(X, y, L + sign * length * step) for sign in (1, -1))
+    slope = (ahead - behind) / (2 * length)
+    return [
+        abs(reply.values["value"] / value - 1.0),
+        abs(reply.values["slope"] / slope - 1.0),
+    ]
