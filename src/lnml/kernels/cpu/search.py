@@ -112,7 +112,7 @@ def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _F
     # the norms over all coordinates, since rotation mixes them; squares below the
     # floor may underflow. Rows without targets have radius -inf.
     slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
-    limits = np.maximum(radius * (1.0 + slack) + UNDERFLOW, -1e30)
+    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -1e30, 1e30)
     return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
 
 
