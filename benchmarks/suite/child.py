@@ -127,7 +127,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     from lnml.neighborhoods.learned import nearest_neighborhoods
     from lnml.objectives.contract import TrainingSet
     from lnml.objectives.lmnn import LMNNTask, best_scale, row_maximum
-    from lnml.solvers.multipliers import FIRST_SMOOTHING
+    from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])
 
@@ -146,7 +146,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         start = conditioning.to_conditioned(identity)
         start = start * np.sqrt(best_scale(task, start))
-        first_seconds, _ = repeat(lambda: task.search(start, FIRST_SMOOTHING), times)
+        first_seconds, _ = repeat(lambda: task.search(start, FIRST_SMOOTHING, FIRST_MARGIN), times)
         return Reply(
             {
                 "seconds": median(plain_seconds),
