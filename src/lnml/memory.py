@@ -52,9 +52,9 @@ def estimate_memory(
     square = 6 * n_features * n_features * 8
     if isinstance(base, MCML):
         # Imported here: the compiled kernels would slow `import lnml` down.
-        from lnml.kernels.cpu.softmax import BLOCK_ENTRIES, GROUPS
+        from lnml.kernels.cpu.softmax import GROUPS, block_rows
         from lnml.kernels.cpu.threads import thread_count
 
-        blocks = 3 * thread_count() * BLOCK_ENTRIES * itemsize
-        return total + square + blocks + GROUPS * n_samples * n_features * 8
+        block = block_rows(n_samples) * n_samples * itemsize
+        return total + square + min(thread_count(), GROUPS) * block
     return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES

@@ -94,33 +94,45 @@ def test_log_normalizers(class_sizes, dtype, rtol):
     np.testing.assert_allclose(kernels.log_normalizers(embedding), expected, rtol=rtol, atol=rtol)
 
 
+def softmax_moments(embedding, row_weights):
+    """Log Z and values^T Lap(P + P^T) data for the coordinates and for the data."""
+    Z, X = (a.astype(np.float64) for a in (embedding.coordinates, embedding.points.data))
+    D = squared_distances(Z)
+    laplacian = oracles.laplacian(row_weights[:, None] * oracles.neighbor_probabilities(D))
+    return oracles.log_normalizers(D), Z.T @ laplacian @ X, X.T @ laplacian @ X
+
+
 @pytest.mark.parametrize("class_sizes", [SIZES, MANY])
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 2e-5)])
-def test_softmax_laplacian_product(class_sizes, dtype, rtol):
-    Z, y = sorted_blobs(3, class_sizes, 2)
-    Z = Z.astype(dtype)
-    kernels, embedding = embedded(Z, y, dtype)
+def test_softmax_moments(class_sizes, dtype, rtol):
+    X, y = sorted_blobs(3, class_sizes, 5)
+    kernels, embedding = embedded(X, y, dtype)
     rng = np.random.default_rng(3)
+    embedding = kernels.embed(embedding.points, rng.standard_normal((2, 5)))
     row_weights = rng.uniform(0.0, 2.0, y.size) * (rng.random(y.size) < 0.8)
-    values = rng.standard_normal((y.size, 4)).astype(dtype)
-    D = squared_distances(Z)
-    P = row_weights[:, None] * oracles.neighbor_probabilities(D)
-    log_z, product = kernels.softmax(embedding, row_weights, values)
-    assert product.dtype == dtype
-    np.testing.assert_allclose(log_z, oracles.log_normalizers(D), rtol=rtol, atol=rtol)
-    np.testing.assert_allclose(product, oracles.laplacian(P) @ values, rtol=rtol, atol=10 * rtol)
+    expected_log_z, *expected = softmax_moments(embedding, row_weights)
+    for values, moment in zip((embedding.coordinates, embedding.points.data), expected, strict=True):
+        log_z, found = kernels.softmax(embedding, row_weights, values)
+        np.testing.assert_allclose(log_z, expected_log_z, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(found, moment, rtol=rtol, atol=rtol * np.abs(moment).max())
 
 
-def test_softmax_of_distances_far_beyond_the_range_of_exp():
-    Z, y = sorted_blobs(4, [12, 13], 2)
-    Z = 100.0 * Z
-    kernels, embedding = embedded(Z, y)
-    D = squared_distances(Z)
-    assert np.exp(-D[~np.eye(y.size, dtype=bool)]).min() == 0.0
-    log_z, product = kernels.softmax(embedding, np.ones(y.size), Z)
-    expected = oracles.laplacian(oracles.neighbor_probabilities(D)) @ Z
-    np.testing.assert_allclose(log_z, oracles.log_normalizers(D), rtol=1e-9)
-    np.testing.assert_allclose(product, expected, rtol=1e-6, atol=1e-6)
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-9), (np.float32, 1e-4)])
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+def test_softmax_where_the_nearest_row_is_in_another_block(dtype, rtol, scale):
+    """Pairs of near rows, far from all others, half of the data apart."""
+    half = 700
+    X = np.tile(np.arange(half)[:, None] * np.array([1.0, 0.5]), (2, 1))
+    X[half:, 0] += 0.125
+    kernels, embedding = embedded(scale * X, np.zeros(2 * half, dtype=int), dtype)
+    row_weights = np.ones(2 * half)
+    expected_log_z, moment, _ = softmax_moments(embedding, row_weights)
+    log_z, found = kernels.softmax(embedding, row_weights, embedding.points.data)
+    largest = np.abs(embedding.coordinates).max() ** 2
+    precision = 20 * np.finfo(dtype).eps * largest
+    np.testing.assert_allclose(log_z, expected_log_z, rtol=rtol, atol=precision)
+    if precision < 1e-2:
+        np.testing.assert_allclose(found, moment, rtol=rtol, atol=precision * np.abs(moment).max())
 
 
 def test_rounding_of_ties_keeps_37_bits():

@@ -198,8 +198,12 @@ class Kernels(Protocol):
 
     def softmax(
         self, embedding: Embedding, row_weights: np.ndarray, values: Any
-    ) -> tuple[np.ndarray, Any]:
-        """Return log Z_i and Lap(P + P^T) @ values, P_ij = row_weight_i exp(-D_ij) / Z_i."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return log Z_i and values^T Lap(P + P^T) data, P_ij = row_weight_i exp(-D_ij) / Z_i.
+
+        ``values`` are the data themselves, which gives the expected scatter
+        (d x d), or the coordinates (r x d), cheaper where r is below d / 2.
+        """
 
     def gram(self, left: Any, right: Any) -> np.ndarray:
         """left.T @ right, in float64 on the host."""

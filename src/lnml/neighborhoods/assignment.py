@@ -90,7 +90,10 @@ def assign_neighborhoods(
         )
     if distances is not None and np.shape(distances) != (n, n):
         raise ValueError(f"distances must have the shape of costs, {(n, n)}")
-    rank = _rank_sparse if sparse.issparse(costs) else _rank_dense
+    # Imported here: compiled code would slow `import lnml` down.
+    from lnml.neighborhoods.ranking import rank_dense, rank_sparse
+
+    rank = rank_sparse if sparse.issparse(costs) else rank_dense
     ranked = rank(costs, distances, codes, sizes.k_max)
     warn_small_classes(np.bincount(codes), labels, sizes.k_av)
     return choose(ranked, sizes)
@@ -161,62 +164,3 @@ def _cheapest(
     tied = np.flatnonzero(costs == threshold)
     tied = tied[np.lexsort((numbers[tied], distances[tied]))]
     return np.concatenate([below, tied[: count - below.size]])
-
-
-def _rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
-    """Cheapest same-class partners from dense matrices, class by class."""
-    costs = np.asarray(costs, dtype=np.float64)
-    if distances is not None:
-        dense = distances.toarray() if sparse.issparse(distances) else distances
-        distances = np.asarray(dense, dtype=np.float64)
-    n = codes.size
-    ranked = Ranked(np.full((n, k_max), -1), *(np.full((n, k_max), np.inf) for _ in range(2)))
-    for code in range(codes.max() + 1):
-        members = np.flatnonzero(codes == code)
-        block = costs[np.ix_(members, members)]
-        tie = np.zeros_like(block)
-        if distances is not None:
-            tie = distances[np.ix_(members, members)]
-        off_diagonal = ~np.eye(members.size, dtype=bool)
-        _check_finite(block[off_diagonal])
-        kept = min(k_max, members.size - 1)
-        order = np.lexsort((tie, block, ~off_diagonal), axis=-1)[:, :kept]
-        ranked.columns[members, :kept] = members[order]
-        ranked.costs[members, :kept] = np.take_along_axis(block, order, axis=1)
-        ranked.distances[members, :kept] = np.take_along_axis(tie, order, axis=1)
-    return ranked
-
-
-def _rank_sparse(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
-    """Cheapest partners among the stored entries of a sparse matrix."""
-    matrix = sparse.csr_matrix(costs, copy=True)
-    matrix.sum_duplicates()
-    rows, columns = np.repeat(np.arange(codes.size), np.diff(matrix.indptr)), matrix.indices
-    if np.any(codes[rows] != codes[columns]) or np.any(rows == columns):
-        raise ValueError(
-            "sparse costs may store pairs of two different rows of the same class only: "
-            "remove the diagonal and the pairs of different class"
-        )
-    values = matrix.data.astype(np.float64)
-    _check_finite(values)
-    tie = np.zeros_like(values)
-    if distances is not None and values.size:
-        tie = np.asarray(sparse.csr_matrix(distances)[rows, columns], dtype=np.float64).ravel()
-    order = np.lexsort((columns, tie, values, rows))
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=codes.size))])
-    rank = np.arange(rows.size) - start[rows[order]]
-    order, rank = order[rank < k_max], rank[rank < k_max]
-    shape = (codes.size, k_max)
-    ranked = Ranked(np.full(shape, -1), *(np.full(shape, np.inf) for _ in range(2)))
-    ranked.columns[rows[order], rank] = columns[order]
-    ranked.costs[rows[order], rank] = values[order]
-    ranked.distances[rows[order], rank] = tie[order]
-    return ranked
-
-
-def _check_finite(values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        raise ValueError(
-            "costs of same-class pairs must be finite: replace NaN and inf, or pass a sparse "
-            "matrix that stores the allowed pairs only"
-        )

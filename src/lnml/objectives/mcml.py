@@ -115,12 +115,14 @@ class MCMLTask:
         their objective cannot be computed.
         """
         embedding = self.kernels.embed(self.points, components)
-        log_normalizers, spread = self.kernels.softmax(
-            embedding, self.row_weights, embedding.coordinates
-        )
+        low_rank = 2 * components.shape[0] < components.shape[1]
+        values = embedding.coordinates if low_rank else self.points.data
+        log_normalizers, expected = self.kernels.softmax(embedding, self.row_weights, values)
+        if not low_rank:
+            expected = components @ expected
         pulled = components * self.pull
         value = float(np.vdot(pulled, components)) + float(self.row_weights @ log_normalizers)
-        gradient = 2.0 * (pulled - self.kernels.gram(spread, self.points.data))
+        gradient = 2.0 * (pulled - expected)
         rounding, rounding_gradient = self._rounding(components)
         return value - self.log_sizes + rounding, gradient + rounding_gradient
 
@@ -151,11 +153,9 @@ class MCMLTask:
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Entropy of the model's rows, and pull minus expected scatter."""
         embedding = self.kernels.embed(self.points, components)
-        log_normalizers, spread = self.kernels.softmax(
+        log_normalizers, expected = self.kernels.softmax(
             embedding, self.row_weights, self.points.data
         )
-        expected = self.kernels.gram(spread, self.points.data)
-        expected = (expected + expected.T) / 2
         entropy = float(self.row_weights @ log_normalizers)
         entropy += float(np.vdot(components @ expected, components))
         return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)

@@ -12,10 +12,9 @@ from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu.distances import pattern_distances
 from lnml.kernels.cpu.nearest import nearest_in_ranges
-from lnml.kernels.cpu.threads import row_tiles, run_tiles, single_threaded_blas
+from lnml.kernels.cpu.products import gram, times_transposed
+from lnml.kernels.cpu.threads import run_tiles, single_threaded_blas
 from lnml.kernels.protocol import Embedding, Hinge, Multipliers, Pattern, Points
-
-_ROWS_PER_TILE = 4096
 
 
 class CPUKernels:
@@ -36,16 +35,7 @@ class CPUKernels:
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
         """Coordinates of the points under ``components``."""
-        data = points.data
-        transposed = np.ascontiguousarray(components.T, dtype=data.dtype)
-        coordinates = np.empty((data.shape[0], transposed.shape[1]), dtype=data.dtype)
-
-        def multiply(tile: tuple[int, int]) -> None:
-            rows = slice(*tile)
-            np.matmul(data[rows], transposed, out=coordinates[rows])
-
-        run_tiles(multiply, row_tiles(data.shape[0], _ROWS_PER_TILE))
-        return Embedding(coordinates, points)
+        return Embedding(times_transposed(points.data, components), points)
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         """Coordinates of a few rows in float64."""
@@ -129,19 +119,9 @@ class CPUKernels:
     def softmax(
         self, embedding: Embedding, row_weights: np.ndarray, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return log Z_i and Lap(P + P^T) @ values for the row-weighted softmax P."""
+        """Return log Z_i and values^T Lap(P + P^T) data for the row-weighted softmax P."""
         return _softmax.softmax(embedding, row_weights, values)
 
     def gram(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """left.T @ right in float64; float32 data are widened block by block."""
-
-        def multiply(tile: tuple[int, int]) -> np.ndarray:
-            rows = slice(*tile)
-            return left[rows].T.astype(np.float64, copy=False) @ right[rows].astype(
-                np.float64, copy=False
-            )
-
-        total = np.zeros((left.shape[1], right.shape[1]))
-        for part in run_tiles(multiply, row_tiles(left.shape[0], _ROWS_PER_TILE)):
-            total += part
-        return total
+        """left.T @ right in float64."""
+        return gram(left, right)
