@@ -23,7 +23,7 @@ def softmax(scale: Scale, folder: Path, python: str) -> Group:
     n = scale.softmax
     X, y = bundled("letter", n)
     data = save(folder, "softmax", X=X, y=y)
-    mine = call("suite.child", "softmax_lnml", data, scale=METRIC_SCALE, repeats=7)
+    mine = call("suite.child", "softmax_lnml", data, scale=METRIC_SCALE, repeats=25)
     theirs = call("suite.child", "softmax_nca", data, scale=METRIC_SCALE, repeats=5)
     group = Group(f"Softmax kernels: Letter, {n:,} rows, one value and gradient")
     group.lines = [

@@ -111,7 +111,8 @@ def test_softmax_moments(class_sizes, dtype, rtol):
     embedding = kernels.embed(embedding.points, rng.standard_normal((2, 5)))
     row_weights = rng.uniform(0.0, 2.0, y.size) * (rng.random(y.size) < 0.8)
     expected_log_z, *expected = softmax_moments(embedding, row_weights)
-    for values, moment in zip((embedding.coordinates, embedding.points.data), expected, strict=True):
+    both = (embedding.coordinates, embedding.points.data)
+    for values, moment in zip(both, expected, strict=True):
         log_z, found = kernels.softmax(embedding, row_weights, values)
         np.testing.assert_allclose(log_z, expected_log_z, rtol=rtol, atol=rtol)
         np.testing.assert_allclose(found, moment, rtol=rtol, atol=rtol * np.abs(moment).max())

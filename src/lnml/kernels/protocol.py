@@ -205,5 +205,9 @@ class Kernels(Protocol):
         (d x d), or the coordinates (r x d), cheaper where r is below d / 2.
         """
 
-    def gram(self, left: Any, right: Any) -> np.ndarray:
-        """left.T @ right, in float64 on the host."""
+    def gram(self, left: Any, right: Any, *, exact: bool = True) -> np.ndarray:
+        """left.T @ right, in float64 on the host.
+
+        Without ``exact`` products of float32 data may be float32: enough for a
+        gradient, not for a certificate.
+        """

@@ -27,20 +27,26 @@ def rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ran
 
 def rank_sparse(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
     """Cheapest partners among the stored entries of a sparse matrix."""
-    matrix = sparse.csr_matrix(costs, copy=True)
-    matrix.sum_duplicates()
-    rows, columns = np.repeat(np.arange(codes.size), np.diff(matrix.indptr)), matrix.indices
-    if np.any(codes[rows] != codes[columns]) or np.any(rows == columns):
+    matrix = sparse.csr_array(costs)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    values = matrix.data.astype(np.float64, copy=False)
+    ties = np.zeros(1)
+    if distances is not None and values.size:
+        rows = np.repeat(np.arange(codes.size), np.diff(matrix.indptr))
+        ties = sparse.csr_array(distances)[rows, matrix.indices]
+        ties = np.asarray(ties, dtype=np.float64).ravel()
+    ranked = _nothing(codes.size, k_max)
+    allowed, finite = _rank_sparse(
+        matrix.indptr, matrix.indices, values, ties, distances is not None, codes, *ranked
+    )
+    if not allowed:
         raise ValueError(
             "sparse costs may store pairs of two different rows of the same class only: "
             "remove the diagonal and the pairs of different class"
         )
-    values = matrix.data.astype(np.float64)
-    ties = np.zeros_like(values)
-    if distances is not None and values.size:
-        ties = np.asarray(sparse.csr_matrix(distances)[rows, columns], dtype=np.float64).ravel()
-    ranked = _nothing(codes.size, k_max)
-    _check_finite(_rank_sparse(matrix.indptr, columns, values, ties, *ranked))
+    _check_finite(finite)
     return ranked
 
 
@@ -64,29 +70,37 @@ def _rank_dense(costs, ties, has_ties, members, class_start, columns, best, best
     for c in range(class_start.size - 1):
         group = members[class_start[c] : class_start[c + 1]]
         for i in group:
+            worst = np.inf
             for j in group:
-                if i != j:
-                    cost = costs[i, j]
+                cost = costs[i, j]
+                finite &= i == j or np.isfinite(cost)
+                # Most pairs end here.
+                if cost <= worst and i != j:
                     tie = ties[i, j] if has_ties else 0.0
-                    finite &= np.isfinite(cost)
-                    _insert(columns[i], best[i], best_ties[i], j, cost, tie)
+                    worst = _insert(columns[i], best[i], best_ties[i], j, cost, tie)
     return finite
 
 
 @njit(nogil=True, cache=True)
-def _rank_sparse(indptr, indices, costs, ties, columns, best, best_ties):
-    """Fill the three arrays of a Ranked; False if a cost was not finite."""
-    finite = True
+def _rank_sparse(indptr, indices, costs, ties, has_ties, codes, columns, best, best_ties):
+    """Fill the three arrays of a Ranked; whether all pairs are allowed, all costs finite."""
+    allowed = finite = True
     for i in range(indptr.size - 1):
+        worst = np.inf
         for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            allowed &= codes[i] == codes[j] and i != j
             finite &= np.isfinite(costs[e])
-            _insert(columns[i], best[i], best_ties[i], indices[e], costs[e], ties[e])
-    return finite
+            # Most pairs end here.
+            if costs[e] <= worst:
+                tie = ties[e] if has_ties else 0.0
+                worst = _insert(columns[i], best[i], best_ties[i], j, costs[e], tie)
+    return allowed, finite
 
 
 @njit(nogil=True, cache=True)
 def _insert(columns, costs, ties, column, cost, tie):
-    """Keep the cheapest of a row in order; columns must come in ascending order."""
+    """Keep the cheapest of a row in order, columns coming in ascending order; return the last."""
     place = columns.size
     while place > 0 and (
         columns[place - 1] < 0
@@ -102,3 +116,4 @@ def _insert(columns, costs, ties, column, cost, tie):
         columns[place] = column
         costs[place] = cost
         ties[place] = tie
+    return costs[-1]

@@ -39,6 +39,10 @@ class _State:
     multipliers: Multipliers
 
 
+# A search serves a radius this much smaller than its own, whatever the rounding.
+SLACK = 1.0 + 1e-3
+
+
 @dataclass(frozen=True)
 class _Search:
     """A search over all rows, and the metric and radius it was made for."""
@@ -46,6 +50,10 @@ class _Search:
     components: np.ndarray
     radius: np.ndarray
     found: Pattern
+
+    def serves(self, components: np.ndarray, radius: np.ndarray) -> bool:
+        """Whether it was made at this very metric and looked this far."""
+        return self.components is components and bool(np.all(SLACK * radius <= self.radius))
 
 
 class LMNNProblem:
@@ -75,20 +83,27 @@ class LMNNProblem:
         return 0.0
 
     def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
-        """Pull plus push of every pair; the search is kept for the metric step that follows."""
+        """Pull plus push of every pair; searches are shared with the metric steps around it."""
         kernels, points = self.training.kernels, self.training.points
         embedding = kernels.embed(points, components)
         distances = kernels.distances(embedding, pairs)
         reach = 1.0 + row_maximum(distances, pairs)
-        radius = MARGIN * (reach + SMOOTHING)
         try:
-            found = kernels.within(embedding, radius, max_pairs=most_pairs())
-            self._last_search = _Search(components, radius, found)
-            push = kernels.hinge(embedding, pairs, found, 0.0, None).target_hinge
+            known = self._search(embedding, components, reach)
+            push = kernels.hinge(embedding, pairs, known.found, 0.0, None).target_hinge
         except TooManyPairs:
-            self._last_search = None
             push = self._push_by_blocks(embedding, pairs, reach)
         return (1.0 - self.push_weight) * distances + self.push_weight * push
+
+    def _search(self, embedding: Embedding, components: np.ndarray, radius: np.ndarray) -> _Search:
+        """Return the last search where it serves, or one that serves the next metric step, too."""
+        known, self._last_search = self._last_search, None
+        if known is None or not known.serves(components, radius):
+            radius = MARGIN * (radius + SMOOTHING)
+            found = self.training.kernels.within(embedding, radius, max_pairs=most_pairs())
+            known = _Search(components, radius, found)
+        self._last_search = known
+        return known
 
     def _push_by_blocks(
         self, embedding: Embedding, pairs: Pattern, radius: np.ndarray
@@ -141,7 +156,11 @@ class LMNNProblem:
             warm=state is not None,
         )
         state = _State(targets, task.multipliers) if task.multipliers else None
-        return Solution.of(found, to_original, monitor, state)
+        solution = Solution.of(found, to_original, monitor, state)
+        last = task.last_search
+        if last is not None and last.components is found.components:
+            self._last_search = _Search(solution.components, last.radius, last.found)
+        return solution
 
 
 class LMNNTask:
@@ -161,6 +180,7 @@ class LMNNTask:
         self.precision = float(np.finfo(self.points.data.dtype).eps)
         self.multipliers: Multipliers | None = None
         self.known: _Search | None = None
+        self.last_search: _Search | None = None
         self.candidates = Pattern(np.zeros(self.points.n_rows + 1, np.int64), np.zeros(0, np.int32))
         others = self.points.n_rows - np.diff(self.points.class_start)[self.points.row_class]
         self.objective_at_zero = push_weight * float(np.diff(targets.indptr) @ others)
@@ -171,14 +191,13 @@ class LMNNTask:
         reach = row_maximum(self.kernels.distances(embedding, self.targets), self.targets)
         radius = 1.0 + reach + smoothing
         known, self.known = self.known, None
-        if known is not None and np.all(radius <= known.radius):
-            self.candidates = known.found
+        if known is not None and np.all(SLACK * radius <= known.radius):
+            self._take(components, known.radius, known.found)
             return
         for factor in (margin, 1.0):
             try:
-                self.candidates = self.kernels.within(
-                    embedding, factor * radius, max_pairs=most_pairs()
-                )
+                found = self.kernels.within(embedding, factor * radius, max_pairs=most_pairs())
+                self._take(components, factor * radius, found)
                 return
             except TooManyPairs:
                 continue
@@ -188,14 +207,17 @@ class LMNNTask:
             f"scikit-learn's working_memory, or use fewer rows or target neighbours"
         )
 
+    def _take(self, components: np.ndarray, radius: np.ndarray, found: Pattern) -> None:
+        self.candidates = found
+        self.last_search = _Search(components, radius, found)
+
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x d) of the smoothed objective over the working set."""
         embedding = self.kernels.embed(self.points, components)
         terms = self._hinge(embedding, smoothing)
         pull, pull_gradient = self._pull(components)
-        push = self.kernels.gram(
-            self.kernels.laplacian(self._edges(terms), embedding.coordinates), self.points.data
-        )
+        moved = self.kernels.laplacian(self._edges(terms), embedding.coordinates)
+        push = self.kernels.gram(moved, self.points.data, exact=False)
         return pull + self.mu * terms.smoothed, pull_gradient + 2.0 * self.mu * push
 
     def evaluate(self, components: np.ndarray, smoothing: float) -> Evaluation:

@@ -17,9 +17,9 @@ from lnml.neighborhoods.learned import Assignment
 from lnml.objectives.contract import MetricProblem, Solution
 from lnml.solvers.monitor import Monitor
 
-# A round is solved to a tenth of what the last assignment gained, within these.
-LOOSEST_TOL = 3e-2
-TOL_PER_GAIN = 0.1
+# A round is solved to half of what the last assignment gained, but at most this loosely.
+LOOSEST_TOL = 5e-2
+TOL_PER_GAIN = 0.5
 # Relative differences below this are rounding, not progress.
 ROUNDING = 1e-10
 

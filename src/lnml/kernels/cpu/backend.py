@@ -122,6 +122,6 @@ class CPUKernels:
         """Return log Z_i and values^T Lap(P + P^T) data for the row-weighted softmax P."""
         return _softmax.softmax(embedding, row_weights, values)
 
-    def gram(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def gram(self, left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """left.T @ right in float64."""
-        return gram(left, right)
+        return gram(left, right, exact=exact)

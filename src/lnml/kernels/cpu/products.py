@@ -10,7 +10,7 @@ _ROWS_PER_TILE = 4096
 
 
 def times_transposed(data: np.ndarray, components: np.ndarray) -> np.ndarray:
-    """``data @ components.T`` in the precision of the data."""
+    """Return ``data @ components.T`` in the precision of the data."""
     transposed = np.ascontiguousarray(components.T, dtype=data.dtype)
     product = np.empty((data.shape[0], transposed.shape[1]), dtype=data.dtype)
 
@@ -22,21 +22,25 @@ def times_transposed(data: np.ndarray, components: np.ndarray) -> np.ndarray:
     return product
 
 
-def gram(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``left.T @ right`` in float64; float32 data are widened block by block."""
+def gram(left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
+    """Return ``left.T @ right``, summed over tiles in float64.
+
+    ``exact`` widens float32 data tile by tile, so that products are float64, too.
+    """
 
     def multiply(tile: tuple[int, int]) -> np.ndarray:
-        rows = slice(*tile)
-        return left[rows].T.astype(np.float64, copy=False) @ right[rows].astype(
-            np.float64, copy=False
-        )
+        a, b = left[slice(*tile)], right[slice(*tile)]
+        if exact:
+            a, b = (part.astype(np.float64, copy=False) for part in (a, b))
+        return a.T @ b
 
     total = np.zeros((left.shape[1], right.shape[1]))
-    for part in run_tiles(multiply, row_tiles(left.shape[0], _ROWS_PER_TILE)):
+    tiles = row_tiles(left.shape[0], _ROWS_PER_TILE if exact else _ROWS_PER_TILE // 4)
+    for part in run_tiles(multiply, tiles):
         total += part
     return total
 
 
 def centred(values: np.ndarray) -> np.ndarray:
-    """Values minus their column means."""
+    """Return values minus their column means."""
     return values - values.mean(axis=0, dtype=np.float64).astype(values.dtype)

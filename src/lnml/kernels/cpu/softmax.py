@@ -16,8 +16,8 @@ from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import row_tiles, run_tiles
 from lnml.kernels.protocol import Embedding
 
-# A tile of this shape takes 336 KiB in float64; found by measurement (docs/performance.md).
-TILE_ROWS, TILE_COLUMNS = 96, 448
+# A tile of this shape takes 420 KiB in float64; found by measurement (docs/performance.md).
+TILE_ROWS, TILE_COLUMNS = 80, 672
 # Most entries in the weights of one block: fewer rows where there are many columns.
 BLOCK_ENTRIES = 2**20
 # Blocks are summed in this many groups whatever the number of threads, so that
