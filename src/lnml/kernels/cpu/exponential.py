@@ -25,16 +25,15 @@ _MAGIC_32 = np.float32(1.5 * 2.0**23)
 
 def _interpolate(degree: int) -> list[float]:
     """Coefficients of the polynomial through 2**t at the Chebyshev nodes."""
-    chebyshev = np.polynomial.chebyshev
-    series = chebyshev.chebinterpolate(lambda t: 2.0 ** (t / 2), degree)
-    return list(chebyshev.cheb2poly(series) * 2.0 ** np.arange(degree + 1))
+    nodes = np.polynomial.chebyshev.chebpts1(degree + 1) / 2
+    return list(np.linalg.solve(np.vander(nodes, increasing=True), 2.0**nodes))
 
 
 _A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9 = _interpolate(9)
 _B0, _B1, _B2, _B3, _B4, _B5, _B6 = (np.float32(value) for value in _interpolate(6))
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _add_to_exponent(_context: Any, value: Any, shifted: Any) -> Any:
     """Multiply ``value`` by 2**k, k being the integer in the low bits of ``shifted``."""
     width, fraction = (64, 52) if value == types.float64 else (32, 23)

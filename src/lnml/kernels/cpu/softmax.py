@@ -208,9 +208,10 @@ def softmax(
             weights.add_column_sums(factors, degree, column_sums)
         return degree, column_sums
 
-    parts = zip(*run_tiles(sum_group, _groups(n)), strict=True)
-    degree, column_sums = (sum(part) for part in parts)
-    degree = row_weights + degree
+    degree, column_sums = row_weights.astype(np.float64), np.zeros((1, 1))
+    for group_degree, group_sums in run_tiles(sum_group, _groups(n)):
+        degree = degree + group_degree
+        column_sums = column_sums + group_sums
     if symmetric:
         half = gram(0.5 * degree[:, None] * values - row_sums, values)
         return log_z, half + half.T
