@@ -1,17 +1,19 @@
 """Measure lnml side by side with its peers and judge every requirement.
 
 ``make bench`` and ``make bench-quick`` run this with the peers' environment. Each group prints
-its lines as soon as they are known; at the end a Markdown page, a JSON file and pictures are
-written. MNIST is measured if the environment variable LNML_DATA names a directory that holds
-mnist.npz.
+its lines as soon as they are known; a Markdown page, a JSON file and pictures are written after
+each. ``--only`` renews some groups and keeps the others. MNIST is measured if the environment
+variable LNML_DATA names a directory that holds mnist.npz.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from suite.growth import growth
 from suite.letter import letter, letter_large
 from suite.machine import describe
 from suite.mnist import mnist_group
-from suite.report import Group, write
+from suite.report import Group, read, write
 from suite.scale import FULL, QUICK, Scale
 from suite.softmax import softmax
 from suite.wine import wine
@@ -43,20 +45,26 @@ def main() -> None:
     """Run the groups, print their lines, write the results."""
     options = parse()
     scale = QUICK if options.quick else FULL
-    start = time.perf_counter()
     machine = describe()
     python = str(Path(options.peers).absolute())
-    if set(options.only) - WITHOUT_PEERS:
+    chosen = options.only or list(GROUPS)
+    if set(chosen) - WITHOUT_PEERS:
         machine["peers"] = call("peers.runner", "versions", python=python).values
-    groups: dict[str, Group] = {}
+    # Sections that are not measured again stay as they are.
+    groups = read(options.output) if options.only else {}
     options.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.only:
-            began = time.perf_counter()
-            groups[name] = GROUPS[name](scale, Path(folder), python)
-            show(groups[name], time.perf_counter() - began)
+        for name in chosen:
+            load, began = round(os.getloadavg()[0], 2), time.perf_counter()
+            found = GROUPS[name](scale, Path(folder), python)
+            seconds = time.perf_counter() - began
+            found.circumstances = (
+                f"Commit {machine['commit']}, {date.today().isoformat()}, load {load} before, "
+                f"{seconds / 60:.1f} minutes."
+            )
+            show(found, seconds)
             # After each group, so that a long run that fails leaves what it found.
-            machine["minutes"] = (time.perf_counter() - start) / 60
+            groups = {key: {**groups, name: found}[key] for key in GROUPS if key in {*groups, name}}
             draw(groups, options.output)
             written = write(options.output, groups, machine, options.quick)
     print("written:", *written)
@@ -67,7 +75,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, a few minutes")
     parser.add_argument("--peers", default=".venv-peers/bin/python", help="the peers' Python")
-    parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
+    parser.add_argument("--only", nargs="+", choices=GROUPS)
     parser.add_argument("--output", type=Path, default=BENCHMARKS / "results")
     return parser.parse_args()
 

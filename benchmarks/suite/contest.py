@@ -96,9 +96,19 @@ class Contest:
         )
         return run
 
-    def mlpack(self, task: str, both: bool, budgets: tuple[int, ...], repeats: int = 1) -> Run:
-        """Run mlpack with L-BFGS (``mlpack_lbfgs``) or its default (``mlpack_default``)."""
-        reply, threads = self._fastest(task, both, budgets=budgets, repeats=repeats)
+    def mlpack(
+        self,
+        task: str,
+        both: bool,
+        budgets: tuple[int, ...],
+        repeats: int = 1,
+        last: int | None = None,
+    ) -> Run:
+        """Run mlpack with L-BFGS (``mlpack_lbfgs``) or its default (``mlpack_default``).
+
+        ``last`` limits its iterations; without, it stops by itself.
+        """
+        reply, threads = self._fastest(task, both, budgets=budgets, repeats=repeats, last=last)
         names = {"mlpack_lbfgs": "mlpack L-BFGS", "mlpack_default": "mlpack default (AMSGrad)"}
         run = self._judge(names[task], reply)
         own = reply.arrays["own_targets"]

@@ -9,6 +9,7 @@ from suite.report import Group, Line, Table
 from suite.rows import bundled
 from suite.scale import Scale
 
+MLPACK_ITERATIONS = 64
 ROWS = "Rows: a random choice with seed 0, raw features. Push weight 0.5, k = 3."
 
 
@@ -43,7 +44,7 @@ def letter_large(scale: Scale, folder: Path, python: str) -> Group:
     n = scale.letter_large
     contest = Contest("letter_large", *bundled("letter", n), folder, python)
     mine = contest.lnml(tol=1e-3, repeats=3)
-    peer = contest.mlpack("mlpack_lbfgs", scale.both_thread_counts, ())
+    peer = contest.mlpack("mlpack_lbfgs", False, (4, 16), last=MLPACK_ITERATIONS)
     group = Group(f"Letter, {n:,} rows, LMNN to a certified gap of 1e-3")
     bound = mine.values["bound"]
     gap = (mine.objective - bound) / mine.objective
@@ -52,8 +53,8 @@ def letter_large(scale: Scale, folder: Path, python: str) -> Group:
         Line(f"Letter {n:,}: certified gap", gap, 1e-3, at_least=False),
         Line(f"Letter {n:,}: full searches", mine.values["n_searches"], 8, at_least=False),
         Line(
-            f"Letter {n:,}: time to that gap, of the time mlpack L-BFGS takes to stop "
-            f"{above:.0%} above",
+            f"Letter {n:,}: time to that gap, of the time of {MLPACK_ITERATIONS} iterations of "
+            f"mlpack L-BFGS, which end {above:.0%} above",
             mine.seconds / peer.seconds,
             0.1,
             at_least=False,
@@ -61,6 +62,14 @@ def letter_large(scale: Scale, folder: Path, python: str) -> Group:
     ]
     group.tables.append(Table(HEADER[:-1], [row[:-1] for row in standings(mine, [peer])]))
     group.notes = [ROWS, *mine.remarks, *peer.remarks]
+    reached = ", ".join(
+        f"{value:,.0f} after {seconds:.0f} s"
+        for value, seconds in zip(peer.objectives, peer.times, strict=True)
+    )
+    group.notes.append(
+        f"mlpack L-BFGS was stopped after {MLPACK_ITERATIONS} iterations; left alone it had not "
+        f"come to an end after nine minutes. The objective does not fall any more: {reached}."
+    )
     group.notes.append(
         "mlpack's default is left out here: its time grows with the square of the rows. "
         "metric-learn is left out for its time, too."

@@ -27,7 +27,6 @@ def describe() -> dict[str, Any]:
         "cores": available_cores(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "system": f"{platform.system()} {platform.machine()}",
-        "load_at_start": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
         "blas": sorted(set(blas)),

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 INTRODUCTION = """\
-`make bench` writes this page; nothing on it was written by hand. All tools ran on the same rows \
-in one run, one at a time. Every objective was computed again by `benchmarks/objectives.py`, \
-which shares no code with lnml, outside the measured time. The gap of any tool is (objective − \
-bound) / objective with the lower bound that lnml proved. Memory is the growth of the resident \
-set's peak, in MB (10⁶ bytes), above the state with data and libraries loaded, of a process that \
-did nothing else. lnml's compile cache was warm.
+`make bench` writes this page; nothing on it was written by hand. The tools of a section ran on \
+the same rows in one run, one at a time. Every objective was computed again by \
+`benchmarks/objectives.py`, which shares no code with lnml, outside the measured time. The gap of \
+any tool is (objective − bound) / objective with the lower bound that lnml proved. Memory is the \
+growth of the resident set's peak, in MB (10⁶ bytes), above the state with data and libraries \
+loaded, of a process that did nothing else. lnml's compile cache was warm.
 """
 QUICK_NOTE = """\
 **This is `make bench-quick`: the sizes are smaller than those of the requirements, so the \
@@ -59,6 +59,7 @@ class Group:
     notes: list[str] = field(default_factory=list)
     traces: dict[str, dict[str, Any]] = field(default_factory=dict)
     figures: list[str] = field(default_factory=list)
+    circumstances: str = ""
 
 
 @dataclass
@@ -100,7 +101,7 @@ def markdown(groups: dict[str, Group], machine: dict[str, Any], quick: bool) -> 
     lines = [line.cells() for group in groups.values() for line in group.lines]
     parts.append(markdown_table(["requirement", "measured", "required", "verdict"], lines))
     for group in groups.values():
-        parts.append(f"## {group.title}\n")
+        parts.append(f"## {group.title}\n\n{group.circumstances}\n")
         for table in group.tables:
             rows = [[number(cell) for cell in row] for row in table.rows]
             parts.append(markdown_table(table.header, rows))
@@ -113,14 +114,14 @@ def markdown(groups: dict[str, Group], machine: dict[str, Any], quick: bool) -> 
 def _machine_text(machine: dict[str, Any]) -> str:
     mine = ", ".join(f"{name} {value}" for name, value in machine["versions"].items())
     text = (
-        f"Commit {machine['commit']}; {machine['cores']} cores of {machine['cpu']}, "
-        f"{machine['memory_gb']} GB, {machine['system']}, load {machine['load_at_start']} at the "
-        f"start. Python {machine['python']}, {mine}; BLAS: {', '.join(machine['blas'])}."
+        f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_gb']} GB, "
+        f"{machine['system']}. Python {machine['python']}, {mine}; "
+        f"BLAS: {', '.join(machine['blas'])}."
     )
     if "peers" in machine:
         theirs = ", ".join(f"{name} {value}" for name, value in machine["peers"].items())
         text += f" The peers' environment: {theirs}."
-    return text + f" The whole run took {machine['minutes']:.0f} minutes.\n"
+    return text + "\n"
 
 
 def write(
@@ -137,6 +138,20 @@ def write(
     whole = {"quick": quick, "machine": machine, "groups": content}
     data.write_text(json.dumps(_plain(whole), indent=1, ensure_ascii=False) + "\n")
     return page, data
+
+
+def read(folder: Path) -> dict[str, Group]:
+    """Groups of an earlier run, by name; none if there was none."""
+    data = folder / "cpu.json"
+    if not data.exists():
+        return {}
+    groups = {}
+    for name, stored in json.loads(data.read_text())["groups"].items():
+        lines = [{key: line[key] for key in line if key != "verdict"} for line in stored["lines"]]
+        stored["lines"] = [Line(**line) for line in lines]
+        stored["tables"] = [Table(**table) for table in stored["tables"]]
+        groups[name] = Group(**stored)
+    return groups
 
 
 def _plain(value: Any) -> Any:
