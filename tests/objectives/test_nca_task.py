@@ -14,7 +14,7 @@ from lnml.objectives.nca import NCATask
 
 def task_of(X, y):
     """NCA in the coordinates of the data."""
-    training = training_set(X, y)
+    training = training_set(X, np.unique(y, return_inverse=True)[1])
     d = X.shape[1]
     plain = Conditioning(training.points, np.ones(d), np.eye(d), np.eye(d))
     return NCATask(training.kernels, plain)
@@ -66,10 +66,12 @@ def test_gradient(rank):
     assert error <= 1e-5 * np.linalg.norm(task.value_and_gradient(L)[1])
 
 
-def test_best_scale_is_no_worse_than_the_start():
-    data = load_dataset("wine")
-    task = task_of(data.data.astype(float), data.target)
-    start = np.eye(13)
-    scale = task.best_scale(start)
-    assert scale < 0.1
-    assert task.value(np.sqrt(scale) * start) < task.value(start)
+def test_scale_of_a_start_that_is_out_of_range():
+    X, y = sorted_blobs(2, [12, 9, 14], 4)
+    task = task_of(X, y)
+    within = np.vdot(np.eye(4), np.eye(4)) / len(y)
+    assert task.workable_scale(np.eye(4)) == 1.0
+    for factor in (1e-4, 1e4):
+        start = factor * np.eye(4)
+        scale = task.workable_scale(start)
+        np.testing.assert_allclose(scale * factor**2 * within, 10.0)

@@ -25,7 +25,6 @@ from lnml.objectives.contract import Solution, TrainingSet
 from lnml.objectives.nca import NCATask
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.monitor import Monitor
-from lnml.solvers.scale import worthwhile
 
 # Past steps that L-BFGS keeps.
 MEMORY = 20
@@ -45,8 +44,9 @@ class NCA(ComponentsLearner):
     n_components : int, default=None
         Rows of L, at most the number of features (the default).
     init : {'identity', 'pca', 'lda', 'random'} or array of shape (r, d), default='identity'
-        Metric to start from, up to its scale: the fit starts from the best
-        multiple of it.
+        Metric to start from. Where it makes the distances within classes so long
+        that rows see nothing but their nearest neighbour (or so short that all
+        rows look the same), the fit starts from a multiple of it.
     max_iter : int, default=200
         Most L-BFGS steps.
     tol : float, default=1e-5
@@ -164,7 +164,7 @@ def _solve(
     task = NCATask(training.kernels, conditioning)
     start = conditioning.to_conditioned(components)
     if not keep_scale:
-        start = start * np.sqrt(worthwhile(task.best_scale(start)))
+        start = start * np.sqrt(task.workable_scale(start))
 
     def to_original(found: np.ndarray) -> np.ndarray:
         return conditioning.to_original(found, components.shape[0])

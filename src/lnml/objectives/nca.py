@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from lnml.conditioning import Conditioning
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.moments import cheaper_moment
+
+# Squared distances within a class from which a fit gets somewhere, and the best of them.
+SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
 
 
 class NCATask:
@@ -44,19 +46,13 @@ class NCATask:
         )
         return float((1.0 - share).sum()), 2.0 * moment
 
-    def best_scale(self, components: np.ndarray) -> float:
-        """Multiple t of M = L^T L with about the least value along the ray; 1 if none is better."""
-        scatter = self.kernels.gram(self.points.data, self.points.data)
-        n = self.points.n_rows
-        spread = 2.0 * float(np.vdot(components @ scatter, components)) / n
-        pull = float(np.vdot(components * self.pull, components)) / n
-        if spread <= 0:
+    def workable_scale(self, components: np.ndarray) -> float:
+        """Multiple of M = L^T L at which rows see more than their nearest neighbour.
+
+        1 where the typical squared distance within a class is between SMALLEST
+        and LARGEST, else what makes it TYPICAL (docs/nca.md).
+        """
+        within = float(np.vdot(components * self.pull, components)) / self.points.n_rows
+        if within <= 0 or SMALLEST <= within <= LARGEST:
             return 1.0
-        # From all distances near zero to all neighbours but the nearest lost.
-        bounds = np.log([1e-3 / spread, 1e3 / max(pull, 1e-6 * spread)])
-        found = minimize_scalar(
-            lambda log_scale: self.value(np.exp(log_scale / 2) * components),
-            bounds=bounds,
-            options={"xatol": 0.1},
-        )
-        return float(np.exp(found.x)) if found.fun < self.value(components) else 1.0
+        return TYPICAL / within
