@@ -8,12 +8,12 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 
 import lnml
-from lnml import LMNN, LNML, MCML
+from lnml import LMNN, LNML, MCML, NCA
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 3))
 Y = np.repeat(["a", "b", "c"], 8)
-LEARNERS = [LMNN(), MCML(), LNML(LMNN()), LNML(MCML())]
+LEARNERS = [LMNN(), MCML(), NCA(), LNML(LMNN()), LNML(MCML())]
 
 
 @pytest.fixture(params=LEARNERS, ids=repr)

@@ -25,13 +25,8 @@ from lnml.objectives.contract import MetricProblem, Solution, TrainingSet
 from lnml.solvers.monitor import Monitor
 
 
-class MetricLearner(MahalanobisMetric, ABC):
-    """Base of the estimators that learn a metric from given neighbourhoods.
-
-    A subclass names its problem (:meth:`metric_problem`) and the neighbourhoods
-    it uses by default (:meth:`default_targets`); a subclass whose problem keeps
-    the contract of docs/contract.md also works inside :class:`lnml.LNML`.
-    """
+class ComponentsLearner(MahalanobisMetric):
+    """Base of the estimators that improve components L from a start."""
 
     n_components: int | None = None
     init: Any = "identity"
@@ -40,6 +35,30 @@ class MetricLearner(MahalanobisMetric, ABC):
     callback: Any = None
     verbose: int = 0
     random_state: Any = None
+
+    def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Components (r x d) the fit starts from: warm start, or ``init``."""
+        d = X.shape[1]
+        rank = (
+            d if self.n_components is None else check_integer("n_components", self.n_components, 1)
+        )
+        if rank > d:
+            raise ValueError(
+                f"n_components={rank} exceeds the {d} features of X: a metric over {d} features "
+                f"has at most {d} components; use n_components=None or <= {d}"
+            )
+        if self.warm_start and hasattr(self, "components_"):
+            return warm_components(self.components_, (rank, d))
+        return initial_components(self.init, rank, X, codes, self.random_state)
+
+
+class MetricLearner(ComponentsLearner, ABC):
+    """Base of the estimators that learn a metric from given neighbourhoods.
+
+    A subclass names its problem (:meth:`metric_problem`) and the neighbourhoods
+    it uses by default (:meth:`default_targets`); a subclass whose problem keeps
+    the contract of docs/contract.md also works inside :class:`lnml.LNML`.
+    """
 
     @abstractmethod
     def metric_problem(self, training: TrainingSet) -> MetricProblem:
@@ -82,21 +101,6 @@ class MetricLearner(MahalanobisMetric, ABC):
             store(self, solution, targets, training, classes)
         warn_if_unfinished(self, solution, "max_iter")
         return self
-
-    def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Components (r x d) the fit starts from: warm start, or ``init``."""
-        d = X.shape[1]
-        rank = (
-            d if self.n_components is None else check_integer("n_components", self.n_components, 1)
-        )
-        if rank > d:
-            raise ValueError(
-                f"n_components={rank} exceeds the {d} features of X: a metric over {d} features "
-                f"has at most {d} components; use n_components=None or <= {d}"
-            )
-        if self.warm_start and hasattr(self, "components_"):
-            return warm_components(self.components_, (rank, d))
-        return initial_components(self.init, rank, X, codes, self.random_state)
 
 
 def store(

@@ -205,6 +205,13 @@ class Kernels(Protocol):
         (d x d), or the coordinates (r x d), cheaper where r is below d / 2.
         """
 
+    def class_softmax(self, embedding: Embedding, values: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return p_i = the sum of P_ij over the class of i, and values^T Lap(W + W^T) data.
+
+        P_ij = exp(-D_ij) / Z_i; W_ij = P_ij (1 - p_i) within the class, -P_ij p_i
+        outside. ``values`` as in :meth:`softmax`; without columns, p alone.
+        """
+
     def gram(self, left: Any, right: Any, *, exact: bool = True) -> np.ndarray:
         """left.T @ right, in float64 on the host.
 

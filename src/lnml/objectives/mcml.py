@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 from lnml.conditioning import Conditioning, whiten_pull
 from lnml.kernels.protocol import Kernels, Pattern
 from lnml.objectives.contract import Solution, TrainingSet
+from lnml.objectives.moments import cheaper_moment
 from lnml.solvers.barrier import DualPoint, solve_softmax
 from lnml.solvers.monitor import Monitor
 from lnml.solvers.scale import worthwhile
@@ -115,11 +116,11 @@ class MCMLTask:
         their objective cannot be computed.
         """
         embedding = self.kernels.embed(self.points, components)
-        low_rank = 2 * components.shape[0] < components.shape[1]
-        values = embedding.coordinates if low_rank else self.points.data
-        log_normalizers, expected = self.kernels.softmax(embedding, self.row_weights, values)
-        if not low_rank:
-            expected = components @ expected
+        log_normalizers, expected = cheaper_moment(
+            lambda values: self.kernels.softmax(embedding, self.row_weights, values),
+            embedding,
+            components,
+        )
         pulled = components * self.pull
         value = float(np.vdot(pulled, components)) + float(self.row_weights @ log_normalizers)
         gradient = 2.0 * (pulled - expected)

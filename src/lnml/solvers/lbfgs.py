@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 # Length of the first trial step, relative to the start.
 FIRST_STEP = 0.01
 
 
 class Minimum(NamedTuple):
-    """Where L-BFGS stopped."""
+    """Where L-BFGS stopped, and whether one of its tolerances made it."""
 
     components: np.ndarray
     value: float
     n_evaluations: int
+    converged: bool
 
 
 def minimize_over_components(
@@ -28,6 +29,7 @@ def minimize_over_components(
     gradient_tol: float = 0.0,
     value_tol: float = 0.0,
     memory: int = 12,
+    on_step: Callable[[np.ndarray, float], bool] | None = None,
 ) -> Minimum:
     """Run at most ``max_iter`` steps of L-BFGS from ``start``.
 
@@ -43,6 +45,8 @@ def minimize_over_components(
         SciPy's ``gtol`` (largest gradient entry) and ``ftol`` (relative decrease).
     memory : int
         Number of past steps the model of the curvature is made from.
+    on_step : callable, optional
+        Receives components and value after every step; True ends the search.
     """
     # SciPy's first step has length one and its tolerances assume values near one,
     # so it is given unknowns and values in units of their start.
@@ -55,12 +59,20 @@ def minimize_over_components(
         value_unit = value_unit or abs(value) or 1.0
         return value / value_unit, gradient.ravel() * (unit / value_unit)
 
+    def after_step(intermediate_result: OptimizeResult) -> None:
+        components = unit * intermediate_result.x.reshape(start.shape)
+        if on_step and on_step(components, value_unit * float(intermediate_result.fun)):
+            raise StopIteration
+
     result = minimize(
         flat,
         np.asarray(start, dtype=np.float64).ravel() / unit,
         jac=True,
         method="L-BFGS-B",
+        callback=after_step if on_step else None,
         options={"maxiter": max_iter, "maxcor": memory, "ftol": value_tol, "gtol": gradient_tol},
     )
     components = unit * result.x.reshape(start.shape)
-    return Minimum(components, value_unit * float(result.fun), int(result.nfev))
+    return Minimum(
+        components, value_unit * float(result.fun), int(result.nfev), bool(result.status == 0)
+    )

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
+from lnml.kernels.cpu import class_softmax as _class_softmax
 from lnml.kernels.cpu import hinge as _hinge
 from lnml.kernels.cpu import laplacian as _laplacian
 from lnml.kernels.cpu import search as _search
@@ -121,6 +122,12 @@ class CPUKernels:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log Z_i and values^T Lap(P + P^T) data for the row-weighted softmax P."""
         return _softmax.softmax(embedding, row_weights, values)
+
+    def class_softmax(
+        self, embedding: Embedding, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the share of each row's softmax within its class, and NCA's moment."""
+        return _class_softmax.class_softmax(embedding, values)
 
     def gram(self, left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """left.T @ right in float64."""

@@ -179,7 +179,7 @@ def log_normalizers(embedding: Embedding) -> np.ndarray:
             weights.fill(lo, hi)
             result[lo:hi] = weights.log_z
 
-    run_tiles(of_group, _groups(result.size))
+    run_tiles(of_group, row_groups(result.size))
     return result
 
 
@@ -209,7 +209,7 @@ def softmax(
         return degree, column_sums
 
     degree, column_sums = row_weights.astype(np.float64), np.zeros((1, 1))
-    for group_degree, group_sums in run_tiles(sum_group, _groups(n)):
+    for group_degree, group_sums in run_tiles(sum_group, row_groups(n)):
         degree = degree + group_degree
         column_sums = column_sums + group_sums
     if symmetric:
@@ -223,7 +223,7 @@ def block_rows(n_rows: int) -> int:
     return min(TILE_ROWS, max(BLOCK_ENTRIES // n_rows, 16))
 
 
-def _groups(n_rows: int) -> list[list[Block]]:
+def row_groups(n_rows: int) -> list[list[Block]]:
     """Blocks of rows, dealt out to the groups that are summed apart."""
     blocks = row_tiles(n_rows, block_rows(n_rows))
     return [blocks[g::GROUPS] for g in range(min(GROUPS, len(blocks)))]

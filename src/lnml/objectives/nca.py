@@ -1,0 +1,58 @@
+"""Neighbourhood components analysis: the expected number of wrong random neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnml.conditioning import Conditioning
+from lnml.kernels.protocol import Kernels
+from lnml.objectives.moments import cheaper_moment
+
+# Squared distances within a class from which a fit gets somewhere, and the best of them.
+SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
+
+
+class NCATask:
+    """Sum over rows of 1 - p_i, p_i the chance that a row's random neighbour is of its class.
+
+    Row i chooses j with probability proportional to exp(-D_ij). scikit-learn
+    maximises the sum of the p_i: the same problem. See docs/nca.md.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        The device.
+    conditioning : Conditioning
+        The data in coordinates where within-class scatter is the identity.
+    """
+
+    def __init__(self, kernels: Kernels, conditioning: Conditioning) -> None:
+        self.kernels = kernels
+        self.points = conditioning.points
+        self.pull = conditioning.pull
+        self.precision = float(np.finfo(self.points.data.dtype).eps)
+
+    def value(self, components: np.ndarray) -> float:
+        """Return the expected number of rows with a neighbour of another class."""
+        embedding = self.kernels.embed(self.points, components)
+        share, _ = self.kernels.class_softmax(embedding, embedding.coordinates[:, :0])
+        return float((1.0 - share).sum())
+
+    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient (r x d)."""
+        embedding = self.kernels.embed(self.points, components)
+        share, moment = cheaper_moment(
+            lambda values: self.kernels.class_softmax(embedding, values), embedding, components
+        )
+        return float((1.0 - share).sum()), 2.0 * moment
+
+    def workable_scale(self, components: np.ndarray) -> float:
+        """Multiple of M = L^T L at which rows see more than their nearest neighbour.
+
+        1 where the typical squared distance within a class is between SMALLEST
+        and LARGEST, else what makes it TYPICAL (docs/nca.md).
+        """
+        within = float(np.vdot(components * self.pull, components)) / self.points.n_rows
+        if within <= 0 or SMALLEST <= within <= LARGEST:
+            return 1.0
+        return TYPICAL / within
