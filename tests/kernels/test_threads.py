@@ -13,13 +13,13 @@ from oracles import nearest_targets, squared_distances
 from threadpoolctl import threadpool_info
 from toy_data import embedded, neighborhoods, sorted_blobs
 
-from lnml import LMNN, LNML, MCML
+from lnml import LMNN, LNML, MCML, NCA
 from lnml.kernels.cpu import threads
 
 FITS = """
 import hashlib, sys, warnings
 import numpy as np
-from lnml import LMNN, LNML, MCML
+from lnml import LMNN, LNML, MCML, NCA
 from lnml.datasets import load_dataset
 from lnml.kernels.cpu import threads
 warnings.simplefilter("ignore")
@@ -29,6 +29,7 @@ letter = load_dataset("letter")
 for dtype in (np.float64, np.float32):
     X, y = letter.data[:1100].astype(dtype), letter.target[:1100]
     for model in (
+        NCA(max_iter=3),
         LMNN(max_iter=2),
         MCML(max_iter=1),
         LNML(LMNN(max_iter=2), k_min=1, k_av=2, k_max=4, max_rounds=2),
@@ -97,8 +98,15 @@ def fingerprint(*arrays):
 
 def test_fits_are_bitwise_equal_whatever_the_number_of_threads():
     expected = run_script(FITS, OMP_NUM_THREADS="1")
-    assert len(set(expected.split())) == 6
+    assert len(set(expected.split())) == 8
     assert run_script(FITS, "5") == expected
+
+
+@pytest.mark.slow
+def test_same_result_from_a_cold_and_a_warm_compile_cache(tmp_path):
+    """Sums must not depend on how a compiler inlined them."""
+    cold, warm = (run_script(FITS, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert cold == warm
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -66,6 +66,7 @@ def class_softmax(embedding: Embedding, values: np.ndarray) -> tuple[np.ndarray,
 def _own_sums(room, n, own_range, values, totals, product):
     """Add up the weights within each row's class, and weights times values there."""
     n_rows = totals.size
+    ones = np.ones(TILE_COLUMNS, room.dtype)
     first = 0
     while first < n_rows:
         last = _same_range(own_range, first)
@@ -73,9 +74,7 @@ def _own_sums(room, n, own_range, values, totals, product):
         for lo in range(begin - begin % TILE_COLUMNS, end, TILE_COLUMNS):
             left, right = max(lo, begin), min(lo + TILE_COLUMNS, end)
             part = _tile_part(room, n, n_rows, first, last, lo, left, right)
-            for i in range(first, last):
-                for weight in part[i - first]:
-                    totals[i] += weight
+            totals[first:last] += np.dot(part, ones[: right - left])
             if values.shape[1] > 0:
                 product[first:last] += np.dot(part, values[left:right])
         first = last

@@ -14,8 +14,6 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from lnml.kernels.cpu.distances import FAST
-
 # No reassociation: it would cancel MAGIC.
 _EXACT_ORDER = {"contract", "nsz", "nnan"}
 
@@ -88,16 +86,11 @@ def _exp2_by_type(t):
     return lambda t: kernel(t)
 
 
-# Reassociation is for the sum alone; exp2 keeps its own order.
-@njit(nogil=True, cache=True, fastmath=FAST)
-def exp2_and_sum(row, add, subtract, highest, lowest):
+@njit(nogil=True, cache=True, fastmath=_EXACT_ORDER)
+def exp2_in_place(row, add, subtract, highest, lowest):
     """row_j <- 2**(row_j + add - subtract_j), the exponent held between two limits.
 
-    Returns the sum of the new row. All arguments have the type of ``row``.
+    All arguments have the type of ``row``.
     """
-    total = row.dtype.type(0)
     for j in range(row.shape[0]):
-        value = exp2(max(min(row[j] + add - subtract[j], highest), lowest))
-        row[j] = value
-        total += value
-    return total
+        row[j] = exp2(max(min(row[j] + add - subtract[j], highest), lowest))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lnml.kernels.cpu.exponential import exp2_and_sum
+from lnml.kernels.cpu.exponential import exp2_in_place
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import row_tiles, run_tiles
 from lnml.kernels.protocol import Embedding
@@ -133,6 +133,7 @@ def _fill_tiles(z, norms, values, first, scale, limit, room, totals, product):
     n_rows, n = scale.size, norms.size
     rows = 2 * z[first : first + n_rows]
     part = np.empty((n_rows, values.shape[1]), values.dtype)
+    ones = np.ones(TILE_COLUMNS, z.dtype)
     for lo in range(0, n, TILE_COLUMNS):
         hi = min(lo + TILE_COLUMNS, n)
         tile = room[n_rows * lo : n_rows * hi].reshape(n_rows, hi - lo)
@@ -142,7 +143,7 @@ def _fill_tiles(z, norms, values, first, scale, limit, room, totals, product):
             if 0 <= own < hi - lo:
                 tile[i, own] = -np.inf
             # The upper limit keeps rounding from making a squared distance negative.
-            totals[i] += exp2_and_sum(
+            exp2_in_place(
                 tile[i],
                 scale[i] - norms[first + i],
                 norms[lo:hi],
@@ -151,6 +152,9 @@ def _fill_tiles(z, norms, values, first, scale, limit, room, totals, product):
             )
             if 0 <= own < hi - lo:
                 tile[i, own] = 0
+        # By BLAS: a compiled sum adds in an order that depends on how it was inlined, and
+        # so on whether this function came from the compile cache.
+        totals += np.dot(tile, ones[: hi - lo])
         if values.shape[1] > 0:
             np.dot(tile, values[lo:hi], part)
             product += part
