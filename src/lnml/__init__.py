@@ -1,11 +1,20 @@
 """Learn a distance metric together with the neighbourhoods it is learned from."""
 
+from lnml.estimators.itml import ITML
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
 from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
 
-__all__ = ["LMNN", "LNML", "MCML", "Neighborhoods", "assign_neighborhoods", "estimate_memory"]
+__all__ = [
+    "ITML",
+    "LMNN",
+    "LNML",
+    "MCML",
+    "Neighborhoods",
+    "assign_neighborhoods",
+    "estimate_memory",
+]
 
 __version__ = "0.1.0.dev0"
