@@ -24,8 +24,10 @@ HALVINGS = 40
 CONJUGATE_GRADIENTS = 100
 # Share of the decrease promised by its slope that a Newton step must bring.
 SUFFICIENT = 1e-4
-# Share of the way to the boundary of the cone that a Newton step may go.
-INSIDE = 0.9
+# Largest logarithm of a factor by which one Newton step may change a squared distance.
+LARGEST_RATE = 4.0
+# Curvature assumed where the model has less: the square of a growth rate costs that much.
+LEAST_STIFFNESS = 0.3
 ROUNDING = 1e-13
 
 
@@ -96,7 +98,7 @@ def sweep(constraints: Constraints, gamma: float, dual: DualPoint) -> DualPoint:
 def newton_step(constraints: Constraints, gamma: float, metric: Metric) -> tuple[Metric, float]:
     """Return a better metric, if there is one, and the bound proved on the way.
 
-    The metric moves to F^T (I + t S) F, where S solves the Newton equation in
+    The metric moves to F^T exp(t S) F, where S solves the Newton equation in
     the coordinates z = F w; to first order the dual variables follow.
     """
     size = metric.factor.shape[0]
@@ -111,11 +113,12 @@ def newton_step(constraints: Constraints, gamma: float, metric: Metric) -> tuple
     except np.linalg.LinAlgError:
         pass  # too far from the optimum for a proof
     decrease = -float((gradient * direction).sum())
-    length = min(1.0, INSIDE / max(-np.linalg.eigvalsh(direction)[0], INSIDE))
+    rates, axes = np.linalg.eigh(direction)
+    length = min(1.0, LARGEST_RATE / max(np.abs(rates).max(), LARGEST_RATE))
     for _ in range(HALVINGS):
-        lower = np.linalg.cholesky(np.eye(size) + length * direction)
-        log_det = metric.log_det + 2.0 * float(np.log(np.diag(lower)).sum())
-        moved = metric_at(constraints, gamma, lower.T @ metric.factor, log_det)
+        factor = (axes * np.exp(0.5 * length * rates)) @ (axes.T @ metric.factor)
+        log_det = metric.log_det + length * float(rates.sum())
+        moved = metric_at(constraints, gamma, factor, log_det)
         slack = ROUNDING * metric.objective - SUFFICIENT * length * decrease
         if moved.objective <= metric.objective + slack:
             return min(best, moved, key=_objective), bound
@@ -126,24 +129,33 @@ def newton_step(constraints: Constraints, gamma: float, metric: Metric) -> tuple
 def _newton_direction(
     gradient: np.ndarray, images: np.ndarray, curvature: np.ndarray
 ) -> np.ndarray:
-    """Solve S + sum of c_i (z_i^T S z_i) z_i z_i^T = -gradient by conjugate gradients."""
+    """Solve (P S + S P) / 2 + sum of c_i (z_i^T S z_i) z_i z_i^T = -gradient.
+
+    By conjugate gradients in the eigenvectors of P, the identity plus the
+    gradient, with eigenvalues raised to a least stiffness.
+    """
+    values, vectors = np.linalg.eigh(gradient)
+    stiffness = np.maximum(1.0 + values, LEAST_STIFFNESS)
+    stiffness = 0.5 * (stiffness[:, None] + stiffness)
+    images = images @ vectors
     solution = np.zeros_like(gradient)
-    residual = -gradient
-    search = residual
-    square = start = float((residual**2).sum())
+    residual = -np.diag(values)
+    search = scaled = residual / stiffness
+    square = start = float((residual * scaled).sum())
     # The nearer the optimum, the more digits: that keeps Newton's quadratic convergence.
     enough = 0.01 * min(1.0, start) * start
     for _ in range(CONJUGATE_GRADIENTS):
         if square <= enough:
             break
         along = curvature * ((images @ search) * images).sum(axis=1)
-        product = search + (images.T * along) @ images
+        product = stiffness * search + (images.T * along) @ images
         step = square / float((search * product).sum())
         solution = solution + step * search
         residual = residual - step * product
-        previous, square = square, float((residual**2).sum())
-        search = residual + (square / previous) * search
-    return solution
+        scaled = residual / stiffness
+        previous, square = square, float((residual * scaled).sum())
+        search = scaled + (square / previous) * search
+    return vectors @ solution @ vectors.T
 
 
 def _tightness_after(constraints: Constraints, metric: Metric, direction: np.ndarray) -> np.ndarray:
