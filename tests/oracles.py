@@ -118,6 +118,23 @@ def mcml_objective(X, P, components):
     return total
 
 
+def itml_objective(M, vectors, similar, bounds, gamma):
+    """LogDet divergence from the identity, plus gamma times that of violated distances."""
+    D = np.einsum("ip,pq,iq->i", vectors, M, vectors)
+    ratio = np.where(similar, np.maximum(D / bounds, 1.0), np.minimum(D / bounds, 1.0))
+    prior = np.trace(M) - np.linalg.slogdet(M)[1] - M.shape[0]
+    return float(prior + gamma * (ratio - np.log(ratio) - 1.0).sum())
+
+
+def itml_dual(multipliers, vectors, similar, bounds, gamma):
+    """The Lagrange dual at multipliers >= 0, a lower bound of the objective."""
+    signed = np.where(similar, multipliers, -multipliers)
+    inverse = np.eye(vectors.shape[1]) + (signed[:, None] * vectors).T @ vectors
+    sign, log_det = np.linalg.slogdet(inverse)
+    assert sign > 0 and np.linalg.eigvalsh(inverse)[0] > 0
+    return float(log_det + gamma * np.log(1.0 - signed * bounds / gamma).sum())
+
+
 def laplacian(W):
     """Combinatorial Laplacian of the graph with weights W + W^T."""
     W = W + W.T

@@ -30,6 +30,19 @@ def lmnn_optimum(X, y, P, push_weight):
     return _solve(pull + push)
 
 
+def itml_optimum(vectors, similar, bounds, gamma):
+    """Least LogDet divergence from the identity, plus gamma times that of the slack bounds."""
+    n_constraints, d = vectors.shape
+    outer = np.einsum("ip,iq->ipq", vectors, vectors).reshape(n_constraints, -1)
+    M = cp.Variable((d, d), PSD=True)
+    xi = cp.Variable(n_constraints)
+    relative = cp.multiply(1.0 / bounds, xi)
+    prior = cp.trace(M) - cp.log_det(M) - d
+    slack = cp.sum(relative - cp.log(relative) - 1.0)
+    excess = outer @ cp.vec(M, order="C") - xi
+    return _solve(prior + gamma * slack, [cp.multiply(np.where(similar, 1.0, -1.0), excess) <= 0])
+
+
 def mcml_optimum(X, P):
     """Least sum of KL divergences over positive semidefinite M."""
     n, d = X.shape

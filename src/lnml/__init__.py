@@ -1,5 +1,6 @@
 """Learn a distance metric together with the neighbourhoods it is learned from."""
 
+from lnml.estimators.itml import ITML
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
@@ -8,6 +9,7 @@ from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
 
 __all__ = [
+    "ITML",
     "LMNN",
     "LNML",
     "MCML",

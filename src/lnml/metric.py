@@ -10,13 +10,32 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 
+def check_pairs(pairs: Any, n_features: int | None = None) -> np.ndarray:
+    """Return pairs of points (m, 2, d) as floats, or say what is wrong with them."""
+    pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
+    width = "d" if n_features is None else n_features
+    if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] != (n_features or pairs.shape[2]):
+        raise ValueError(
+            f"pairs must have shape (m, 2, {width}), one pair of points in each entry; "
+            f"got {pairs.shape}"
+        )
+    return pairs
+
+
 class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A metric D(a, b) = |L a - L b| given by ``components_`` = L, shape (r, d).
 
     Distances between transformed points are Euclidean, so a fitted metric goes
     in front of anything that works with Euclidean distances.
+
+    Attributes
+    ----------
+    not_coupled_because : str
+        Why :class:`lnml.LNML` cannot learn neighbourhoods for a method, as the
+        end of a sentence; empty for a method that it can be asked about.
     """
 
+    not_coupled_because: str = ""
     components_: np.ndarray
 
     def transform(self, X: Any) -> np.ndarray:
@@ -53,12 +72,7 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         distances : ndarray of shape (m,)
         """
         check_is_fitted(self)
-        pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
-        if pairs.ndim != 3 or pairs.shape[1:] != (2, self.n_features_in_):
-            raise ValueError(
-                f"pairs must have shape (m, 2, {self.n_features_in_}), one pair of points in "
-                f"each entry; got {pairs.shape}"
-            )
+        pairs = check_pairs(pairs, self.n_features_in_)
         return np.linalg.norm((pairs[:, 0] - pairs[:, 1]) @ self.components_.T, axis=1)
 
     def pair_score(self, pairs: Any) -> np.ndarray:

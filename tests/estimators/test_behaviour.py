@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from lnml import LMNN, LNML, MCML, NCA
+from lnml import ITML, LMNN, LNML, MCML, NCA
 from lnml.datasets import load_dataset
 
-LEARNERS = [LMNN(tol=1e-5), MCML(tol=1e-5), NCA(), LNML(LMNN())]
+LEARNERS = [LMNN(tol=1e-5), MCML(tol=1e-5), NCA(), LNML(LMNN()), ITML(tol=1e-5, random_state=0)]
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 
 import lnml
-from lnml import LMNN, LNML, MCML, NCA
+from lnml import ITML, LMNN, LNML, MCML, NCA
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 3))
 Y = np.repeat(["a", "b", "c"], 8)
-LEARNERS = [LMNN(), MCML(), NCA(), LNML(LMNN()), LNML(MCML())]
+LEARNERS = [LMNN(), MCML(), NCA(), LNML(LMNN()), LNML(MCML()), ITML()]
 
 
 @pytest.fixture(params=LEARNERS, ids=repr)
@@ -87,6 +87,16 @@ def test_unknown_fit_argument(learner, argument):
         (LNML(tol=2), "tol must be a number"),
         (LNML(MCML(), k_min=1), "MCML needs k_min = k_av = k_max"),
         (LNML(LMNN(n_components=4)), "exceeds the 3 features"),
+        (ITML(gamma=0), "gamma must be a number above 0"),
+        (ITML(gamma=np.inf), "gamma must be a number above 0"),
+        (ITML(n_constraints=0), "n_constraints must be a whole number >= 1"),
+        (ITML(percentiles=(95, 5)), "from 0 to 100 in rising order"),
+        (ITML(percentiles=5), "percentiles must be two numbers"),
+        (ITML(bounds=(2.0, 1.0)), "0 < u <= l"),
+        (ITML(bounds=(0.0, 1.0)), "0 < u <= l"),
+        (ITML(bounds="tight"), "bounds must be two numbers"),
+        (ITML(tol=0), "tol must be a number above 0"),
+        (ITML(max_iter=0), "max_iter must be a whole number >= 1"),
     ],
     ids=repr,
 )
@@ -98,6 +108,8 @@ def test_bad_parameter(estimator, message):
 def test_estimator_that_cannot_be_coupled():
     with pytest.raises(TypeError, match="metric_problem"):
         LNML(NeighborhoodComponentsAnalysis()).fit(X, Y)
+    with pytest.raises(TypeError, match=r"ITML, because .* random pairs of rows"):
+        LNML(ITML()).fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from lnml import LMNN, LNML, MCML
+from lnml import ITML, LMNN, LNML, MCML
 
 
 def blobs(n_features=4):
@@ -116,7 +116,13 @@ def test_lmnn_certifies(case, dtype):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 @pytest.mark.parametrize(
     "estimator",
-    [MCML(), LNML(LMNN(), k_min=1, k_av=3, k_max=5), LNML(MCML()), LMNN(n_components=1)],
+    [
+        MCML(),
+        LNML(LMNN(), k_min=1, k_av=3, k_max=5),
+        LNML(MCML()),
+        LMNN(n_components=1),
+        ITML(random_state=0),
+    ],
     ids=repr,
 )
 def test_others_converge(case, estimator):
@@ -124,6 +130,7 @@ def test_others_converge(case, estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message="classes too small")
+        warnings.filterwarnings("ignore", message=".* between identical points")
         model = clone(estimator).fit(X, y)
     assert np.isfinite(model.components_).all()
     assert model.converged_

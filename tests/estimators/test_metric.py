@@ -12,10 +12,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from lnml import LMNN, LNML, MCML
+from lnml import ITML, LMNN, LNML, MCML
 from lnml.datasets import load_dataset
 
-ESTIMATORS = [LMNN(), MCML(), LNML(LMNN(), k_min=1, k_av=2, k_max=3), LNML(MCML())]
+ESTIMATORS = [
+    LMNN(),
+    MCML(),
+    LNML(LMNN(), k_min=1, k_av=2, k_max=3),
+    LNML(MCML()),
+    ITML(random_state=0),
+]
 
 
 @pytest.fixture(params=ESTIMATORS, ids=repr)

@@ -13,7 +13,7 @@ from oracles import nearest_targets, squared_distances
 from threadpoolctl import threadpool_info
 from toy_data import embedded, neighborhoods, sorted_blobs
 
-from lnml import LMNN, LNML, MCML, NCA
+from lnml import LMNN, LNML, MCML
 from lnml.kernels.cpu import threads
 
 FITS = """

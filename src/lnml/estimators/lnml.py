@@ -179,12 +179,13 @@ class LNML(MahalanobisMetric):
 
     def _base_estimator(self) -> Any:
         base = LMNN() if self.estimator is None else self.estimator
-        if not isinstance(base, MetricLearner):
+        reason = getattr(base, "not_coupled_because", "")
+        if reason or not isinstance(base, MetricLearner):
             raise TypeError(
-                f"LNML cannot couple with {type(base).__name__}: neighbourhood learning needs an "
-                f"objective that is a sum of costs of target pairs, offered by a subclass of "
-                f"lnml.estimators.base.MetricLearner through metric_problem(training); "
-                f"docs/contract.md shows how"
+                f"LNML cannot couple with {type(base).__name__}{reason and f', because {reason}'}: "
+                f"neighbourhood learning needs an objective that is a sum of costs of target "
+                f"pairs, offered by a subclass of lnml.estimators.base.MetricLearner through "
+                f"metric_problem(training); docs/contract.md shows how"
             )
         return clone(base)
 

@@ -27,6 +27,41 @@ def check_between(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def check_percentiles(values: Any) -> tuple[float, float]:
+    """Return two percentiles in rising order, or say what is wrong."""
+    low, high = _two_numbers("percentiles", values)
+    if not 0.0 <= low <= high <= 100.0:
+        raise ValueError(
+            f"percentiles must be two numbers from 0 to 100 in rising order, got {values!r}"
+        )
+    return low, high
+
+
+def check_bounds(values: Any) -> tuple[float, float]:
+    """Return bounds 0 < u <= l on squared distances, or say what is wrong."""
+    upper, lower = _two_numbers("bounds", values)
+    if not 0.0 < upper <= lower < np.inf:
+        raise ValueError(
+            f"bounds must be (u, l) with 0 < u <= l: the largest squared distance of similar "
+            f"pairs and the least of dissimilar ones; got {values!r}"
+        )
+    return upper, lower
+
+
+def check_pair_labels(labels: Any, n_pairs: int) -> np.ndarray:
+    """Return labels 1 and -1 of pairs, or say what is wrong."""
+    labels = np.asarray(labels)
+    if labels.shape != (n_pairs,):
+        raise ValueError(f"labels has shape {labels.shape}, but there are {n_pairs} pairs")
+    if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
+        raise ValueError(
+            f"labels must be 1 (similar) or -1 (dissimilar), got "
+            f"{', '.join(str(label) for label in np.unique(labels)[:5])}: "
+            f"recode them, for example as 2 * labels - 1 where they are 0 and 1"
+        )
+    return labels
+
+
 def check_training_data(
     estimator: BaseEstimator, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -52,14 +87,20 @@ def check_training_data(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
-    largest = float(np.abs(X).max())
-    if largest > np.sqrt(np.finfo(X.dtype).max) / 1e3:
-        raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares overflow {X.dtype}: rescale it"
-        )
+    refuse_overflow("X", X)
     if not (X != X[0]).any():
         raise ValueError("all rows of X are the same: there is no distance to learn")
     return X, classes, codes
+
+
+def refuse_overflow(name: str, values: np.ndarray) -> None:
+    """Say clearly that squares of the values would be infinite."""
+    largest = float(np.abs(values).max())
+    if largest > np.sqrt(np.finfo(values.dtype).max) / 1e3:
+        raise ValueError(
+            f"{name} holds values up to {largest:.1e}, whose squares overflow {values.dtype}: "
+            f"rescale it"
+        )
 
 
 def check_target_neighbors(graph: Any, codes: np.ndarray) -> Neighborhoods:
@@ -105,6 +146,13 @@ def refuse_unknown(name: str, given: dict[str, Any], accepted: str) -> None:
                 f"proportion to their weight, before fit"
             )
         raise TypeError(f"{name}.fit takes {accepted}; it does not know {argument!r}")
+
+
+def _two_numbers(name: str, values: Any) -> tuple[float, float]:
+    given = np.asarray(values)
+    if given.shape != (2,) or given.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be two numbers, got {values!r}")
+    return float(given[0]), float(given[1])
 
 
 def _cure(message: str) -> str | None:

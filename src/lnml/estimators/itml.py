@@ -1,0 +1,298 @@
+"""Information-theoretic metric learning."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from lnml.estimators.base import store_solution, untouched_on_failure, warn_if_unfinished
+from lnml.estimators.validation import (
+    check_between,
+    check_bounds,
+    check_integer,
+    check_pair_labels,
+    check_percentiles,
+    check_training_data,
+    refuse_overflow,
+    refuse_unknown,
+)
+from lnml.kernels import get_kernels
+from lnml.metric import MahalanobisMetric, check_pairs
+from lnml.objectives.contract import Solution
+from lnml.solvers.bregman import solve_logdet
+from lnml.solvers.logdet import Constraints, in_span
+from lnml.solvers.monitor import Monitor
+
+# Pairs of rows whose distances are looked at for the percentiles: all of them up
+# to this number, else so many at random (their rank is then right to 0.2 points).
+POPULATION = 20_000
+# Numbers held at a time while their distances are computed.
+BLOCK = 2**22
+# A squared distance below this share of its bound counts as zero.
+IDENTICAL = 1e-200
+
+
+class ITML(MahalanobisMetric):
+    """Information-theoretic metric learning, solved to a proved optimality gap.
+
+    The metric nearest to the Euclidean one (in LogDet divergence) that keeps
+    pairs of the same class within a distance and pairs of different classes
+    beyond another, with slack: minimises
+    ``LogDet(M, I) + gamma * sum_i LogDet(xi_i, b_i)`` over metrics M and slack
+    bounds xi, where ``v_i^T M v_i <= xi_i`` and b_i = u for similar pairs,
+    ``v_i^T M v_i >= xi_i`` and b_i = l for dissimilar ones. All bounds are on
+    *squared* distances. The problem is convex and the result positive definite.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Weight of the slack: large values insist on the bounds, small ones on
+        the Euclidean metric.
+    n_constraints : int, default=None
+        Number of pairs that ``fit`` draws; 20 c^2 for c classes by default.
+    percentiles : (float, float), default=(5, 95)
+        Percentiles of the squared Euclidean distances that u and l are set to.
+        In ``fit`` these are the distances of all pairs of two different training
+        rows (20,000 pairs at random where there are more), in ``fit_pairs`` those
+        of the given pairs; pairs of identical points are not counted.
+    bounds : (float, float), default=None
+        u and l, squared distances; replaces ``percentiles``.
+    max_iter : int, default=100
+        Most iterations: up to ten sweeps of projections over the constraints, then
+        Newton steps.
+    tol : float, default=1e-3
+        Largest relative duality gap, (objective - bound) / max(objective, floor).
+    callback : callable, default=None
+        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        return True to stop with the best metric so far.
+    verbose : int, default=0
+        Show a live line on stderr.
+    random_state : int, RandomState or None, default=None
+        Seed of the pairs that ``fit`` draws.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, d)
+        L, the symmetric square root of M; the learned squared distance is the
+        sum of squares of L (a - b).
+    bounds_ : tuple of float
+        u and l.
+    n_constraints_ : int
+        Constraints used: what was drawn or given, less pairs of identical points.
+    objective_ : float
+        The objective above at ``components_`` and the best slack.
+    duality_gap_ : float
+        Proved: no metric has an objective below
+        ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
+        a millionth of the objective of the Euclidean metric (docs/itml.md).
+    converged_ : bool
+        Whether the gap is at most ``tol``.
+    history_ : list of dict
+        One record per iteration: objective, bound, gap, n_active (constraints not
+        kept), seconds.
+    n_iter_ : int
+        Number of iterations.
+    classes_ : ndarray
+        Class labels; absent after ``fit_pairs``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Davis, Kulis, Jain, Sra, Dhillon. Information-theoretic metric learning.
+    ICML 2007.
+
+    Examples
+    --------
+    >>> from lnml import ITML
+    >>> from lnml.datasets import load_dataset
+    >>> wine = load_dataset("wine")
+    >>> model = ITML(random_state=0).fit(wine.data, wine.target)
+    >>> model.n_constraints_, model.duality_gap_ <= 1e-3
+    (180, True)
+    """
+
+    not_coupled_because = (
+        "its objective has no target pairs: it bounds the distances of random pairs of rows"
+    )
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 1.0,
+        n_constraints: int | None = None,
+        percentiles: Any = (5, 95),
+        bounds: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        callback: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.n_constraints = n_constraints
+        self.percentiles = percentiles
+        self.bounds = bounds
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
+        """Learn the metric from random pairs of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training data, float32 or float64 (others become float64).
+        y : array-like of shape (n,)
+            Class labels: pairs of the same class are similar.
+
+        Returns
+        -------
+        self
+        """
+        refuse_unknown(type(self).__name__, unknown, "X and y")
+        with untouched_on_failure(self), get_kernels().session():
+            X, classes, codes = check_training_data(self, X, y)
+            rng = check_random_state(self.random_state)
+            n_pairs = 20 * classes.size**2
+            if self.n_constraints is not None:
+                n_pairs = check_integer("n_constraints", self.n_constraints, 1)
+            first, second = _random_pairs(X.shape[0], n_pairs, rng)
+            bounds = self._bounds(X, *_population(X.shape[0], rng))
+            similar = codes[first] == codes[second]
+            solution = self._learn(X[first], X[second], similar, bounds)
+            self.classes_ = classes
+        warn_if_unfinished(self, solution, "max_iter")
+        return self
+
+    def fit_pairs(self, pairs: Any, labels: Any) -> Self:
+        """Learn the metric from given pairs of points.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (m, 2, d)
+            Pairs of points.
+        labels : array-like of shape (m,)
+            1 for a similar pair, -1 for a dissimilar one.
+
+        Returns
+        -------
+        self
+        """
+        with untouched_on_failure(self), get_kernels().session():
+            pairs = check_pairs(pairs)
+            refuse_overflow("pairs", pairs)
+            similar = check_pair_labels(labels, len(pairs)) == 1
+            points = np.concatenate([pairs[:, 0], pairs[:, 1]])
+            rows = np.arange(len(pairs))
+            bounds = self._bounds(points, rows, rows + len(pairs))
+            solution = self._learn(pairs[:, 0], pairs[:, 1], similar, bounds)
+            self.n_features_in_ = pairs.shape[2]
+            for name in ("classes_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+        warn_if_unfinished(self, solution, "max_iter")
+        return self
+
+    def _bounds(self, X: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+        """Return u and l: given, or percentiles over pairs of rows that differ."""
+        if self.bounds is not None:
+            return check_bounds(self.bounds)
+        percentiles = check_percentiles(self.percentiles)
+        distances = _squared_distances(X, first, second)
+        distances = distances[distances > 0.0]
+        if distances.size == 0:
+            raise ValueError(
+                "all pairs are of identical points, so their distances have no percentiles: "
+                "give bounds=(u, l) or other data"
+            )
+        low, high = np.percentile(distances, percentiles)
+        return float(low), float(high)
+
+    def _learn(
+        self,
+        first: np.ndarray,
+        second: np.ndarray,
+        similar: np.ndarray,
+        bounds: tuple[float, float],
+    ) -> Solution:
+        """Solve for pairs of points (m x d each) and set the fitted attributes."""
+        gamma = check_between("gamma", self.gamma, 0.0, np.inf)
+        tol = check_between("tol", self.tol, 0.0, 1.0)
+        max_iter = check_integer("max_iter", self.max_iter, 1)
+        constraints = _constraints(first, second, similar, bounds)
+        coordinates, to_original = in_span(constraints.vectors)
+        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        found = solve_logdet(
+            Constraints(coordinates, constraints.similar),
+            gamma,
+            tol=tol,
+            max_iter=max_iter,
+            monitor=monitor,
+            to_original=to_original,
+        )
+        monitor.close()
+        solution = Solution.of(found, to_original, monitor, None)
+        store_solution(self, solution, first.dtype)
+        self.bounds_ = bounds
+        self.n_constraints_ = constraints.similar.size
+        return solution
+
+
+def _random_pairs(
+    n_rows: int, n_pairs: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of two different rows, all equally likely, drawn independently."""
+    first = rng.randint(n_rows, size=n_pairs)
+    return first, (first + rng.randint(1, n_rows, size=n_pairs)) % n_rows
+
+
+def _population(n_rows: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows that stand for all: all, if there are few."""
+    if n_rows * (n_rows - 1) // 2 <= POPULATION:
+        first, second = np.triu_indices(n_rows, k=1)
+        return first, second
+    return _random_pairs(n_rows, POPULATION, rng)
+
+
+def _squared_distances(X: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances of pairs of rows, from differences in float64."""
+    distances = np.empty(first.size)
+    step = max(1, BLOCK // X.shape[1])
+    for low in range(0, first.size, step):
+        part = slice(low, low + step)
+        difference = X[first[part]].astype(np.float64) - X[second[part]]
+        distances[part] = np.square(difference).sum(axis=1)
+    return distances
+
+
+def _constraints(
+    first: np.ndarray, second: np.ndarray, similar: np.ndarray, bounds: tuple[float, float]
+) -> Constraints:
+    """Constraints in units of their bounds, without pairs of identical points.
+
+    Similar ones are kept by every metric; dissimilar ones by none, which is
+    told.
+    """
+    vectors = first.astype(np.float64) - second
+    vectors /= np.sqrt(np.where(similar, *bounds))[:, None]
+    distinct = np.square(vectors).sum(axis=1) > IDENTICAL
+    n_impossible = int(np.count_nonzero(~distinct & ~similar))
+    if not distinct.any():
+        raise ValueError(
+            "all constraints are on pairs of identical points, whose distance no metric "
+            "changes: raise n_constraints or give other pairs"
+        )
+    if n_impossible:
+        warnings.warn(
+            f"{n_impossible} of {similar.size} constraints ask for a distance between identical "
+            f"points of different classes, which no metric gives: they are left out",
+            UserWarning,
+            stacklevel=4,
+        )
+    return Constraints(vectors[distinct], similar[distinct])

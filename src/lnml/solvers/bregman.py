@@ -1,0 +1,181 @@
+"""LogDet problems with slack: Bregman projections, finished by Newton steps.
+
+A sweep projects the metric onto one constraint after another, then rebuilds it
+from the dual variables, so that nothing drifts. Where the constraints contradict
+each other strongly sweeps become slow; Newton steps on the same problem then
+close the duality gap. The derivation is in docs/itml.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from lnml.solvers.logdet import Constraints, DualPoint, Metric, dual_point_at, metric_at
+from lnml.solvers.monitor import Monitor, Record
+from lnml.solvers.stopping import Found, relative_gap
+
+# Sweeps before the first Newton step; a small gamma needs fewer than that.
+SWEEPS = 10
+# Halvings of a step that leaves the cone, or gains nothing; more would be no step at all.
+HALVINGS = 40
+CONJUGATE_GRADIENTS = 100
+# Share of the decrease promised by its slope that a Newton step must bring.
+SUFFICIENT = 1e-4
+# Largest logarithm of a factor by which one Newton step may change a squared distance.
+LARGEST_RATE = 4.0
+# Curvature assumed where the model has less: the square of a growth rate costs that much.
+LEAST_STIFFNESS = 0.3
+ROUNDING = 1e-13
+
+
+def solve_logdet(
+    constraints: Constraints,
+    gamma: float,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    to_original: Callable[[np.ndarray], np.ndarray],
+) -> Found:
+    """Minimise LogDet(M, I) plus gamma times the slack to a relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        What distances should keep.
+    gamma : float
+        Weight of the slack, above 0.
+    tol : float
+        Largest relative duality gap.
+    max_iter : int
+        Most iterations: sweeps, then Newton steps.
+    monitor : Monitor
+        Receives one record per iteration.
+    to_original : callable
+        Maps a factor to the user's coordinates, for the callback.
+    """
+    dual = dual_point_at(constraints, gamma, np.ones(constraints.similar.size))
+    objective_at_identity = dual.metric.objective
+    best, bound = dual.metric, dual.bound
+    gap, converged = np.inf, False
+    for iteration in range(1, max_iter + 1):
+        last = best
+        if iteration <= SWEEPS:
+            dual = sweep(constraints, gamma, dual)
+            best = min(best, dual.metric, key=_objective)
+            bound = max(bound, dual.bound)
+        else:
+            best, proved = newton_step(constraints, gamma, best)
+            bound = max(bound, proved)
+        gap = relative_gap(best.objective, bound, objective_at_identity)
+        converged = gap <= tol
+        record = _record(iteration, best, bound, gap)
+        if monitor.step(record, partial(to_original, best.factor)) or converged:
+            break
+        if iteration > SWEEPS and best is last:
+            break  # rounding: no step finds a better metric
+    return Found(best.factor, best.objective, bound, gap, converged)
+
+
+def sweep(constraints: Constraints, gamma: float, dual: DualPoint) -> DualPoint:
+    """Project onto every constraint in turn; the bound does not fall."""
+    # Imported here: the compiled kernels would slow `import lnml` down.
+    from lnml.kernels.cpu.logdet import project_in_turn
+
+    tightness = dual.tightness.copy()
+    project_in_turn(*constraints, gamma, tightness, dual.metric.factor.copy())
+    for _ in range(HALVINGS):
+        try:
+            return dual_point_at(constraints, gamma, tightness)
+        except np.linalg.LinAlgError:
+            tightness = 0.5 * (tightness + dual.tightness)
+    return dual
+
+
+def newton_step(constraints: Constraints, gamma: float, metric: Metric) -> tuple[Metric, float]:
+    """Return a better metric, if there is one, and the bound proved on the way.
+
+    The metric moves to F^T exp(t S) F, where S solves the Newton equation in
+    the coordinates z = F w; to first order the dual variables follow.
+    """
+    size = metric.factor.shape[0]
+    images, distances = metric.images[metric.violated], metric.distances[metric.violated]
+    slopes = gamma * (1.0 - 1.0 / distances)
+    gradient = metric.factor @ metric.factor.T - np.eye(size) + (images.T * slopes) @ images
+    direction = _newton_direction(gradient, images, gamma / distances**2)
+    best, bound = metric, -np.inf
+    try:
+        dual = dual_point_at(constraints, gamma, _tightness_after(constraints, metric, direction))
+        best, bound = min(best, dual.metric, key=_objective), dual.bound
+    except np.linalg.LinAlgError:
+        pass  # too far from the optimum for a proof
+    decrease = -float((gradient * direction).sum())
+    rates, axes = np.linalg.eigh(direction)
+    length = min(1.0, LARGEST_RATE / max(np.abs(rates).max(), LARGEST_RATE))
+    for _ in range(HALVINGS):
+        factor = (axes * np.exp(0.5 * length * rates)) @ (axes.T @ metric.factor)
+        log_det = metric.log_det + length * float(rates.sum())
+        moved = metric_at(constraints, gamma, factor, log_det)
+        slack = ROUNDING * metric.objective - SUFFICIENT * length * decrease
+        if moved.objective <= metric.objective + slack:
+            return min(best, moved, key=_objective), bound
+        length *= 0.5
+    return best, bound
+
+
+def _newton_direction(
+    gradient: np.ndarray, images: np.ndarray, curvature: np.ndarray
+) -> np.ndarray:
+    """Solve (P S + S P) / 2 + sum of c_i (z_i^T S z_i) z_i z_i^T = -gradient.
+
+    By conjugate gradients in the eigenvectors of P, the identity plus the
+    gradient, with eigenvalues raised to a least stiffness.
+    """
+    values, vectors = np.linalg.eigh(gradient)
+    stiffness = np.maximum(1.0 + values, LEAST_STIFFNESS)
+    stiffness = 0.5 * (stiffness[:, None] + stiffness)
+    images = images @ vectors
+    solution = np.zeros_like(gradient)
+    residual = -np.diag(values)
+    search = scaled = residual / stiffness
+    square = start = float((residual * scaled).sum())
+    # The nearer the optimum, the more digits: that keeps Newton's quadratic convergence.
+    enough = 0.01 * min(1.0, start) * start
+    for _ in range(CONJUGATE_GRADIENTS):
+        if square <= enough:
+            break
+        along = curvature * ((images @ search) * images).sum(axis=1)
+        product = stiffness * search + (images.T * along) @ images
+        step = square / float((search * product).sum())
+        solution = solution + step * search
+        residual = residual - step * product
+        scaled = residual / stiffness
+        previous, square = square, float((residual * scaled).sum())
+        search = scaled + (square / previous) * search
+    return vectors @ solution @ vectors.T
+
+
+def _tightness_after(constraints: Constraints, metric: Metric, direction: np.ndarray) -> np.ndarray:
+    """1 / q to first order after a full Newton step, for constraints not kept."""
+    images, distances = metric.images, metric.distances
+    change = ((images @ direction) * images).sum(axis=1) / distances
+    tightness = np.where(metric.violated, (1.0 - change) / distances, 1.0)
+    least = np.where(constraints.similar, np.minimum(1.0 / distances, 1.0) * ROUNDING, 1.0)
+    return np.clip(tightness, least, np.where(constraints.similar, 1.0, np.inf))
+
+
+def _objective(metric: Metric) -> float:
+    return metric.objective
+
+
+def _record(iteration: int, metric: Metric, bound: float, gap: float) -> Record:
+    return {
+        "iteration": iteration,
+        "objective": metric.objective,
+        "bound": bound,
+        "gap": gap,
+        "n_active": int(np.count_nonzero(metric.violated)),
+    }
