@@ -8,6 +8,7 @@ import numpy as np
 
 from lnml.kernels.cpu import hinge as _hinge
 from lnml.kernels.cpu import laplacian as _laplacian
+from lnml.kernels.cpu import roots as _roots
 from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu.distances import pattern_distances
@@ -121,6 +122,10 @@ class CPUKernels:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log Z_i and values^T Lap(P + P^T) data for the row-weighted softmax P."""
         return _softmax.softmax(embedding, row_weights, values)
+
+    def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
+        """Sum of the distances over pairs of different class, and its gradient in M."""
+        return _roots.root_sums(embedding)
 
     def gram(self, left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """left.T @ right in float64."""
