@@ -3,9 +3,18 @@
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
+from lnml.estimators.mmc import MMC
 from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
 
-__all__ = ["LMNN", "LNML", "MCML", "Neighborhoods", "assign_neighborhoods", "estimate_memory"]
+__all__ = [
+    "LMNN",
+    "LNML",
+    "MCML",
+    "MMC",
+    "Neighborhoods",
+    "assign_neighborhoods",
+    "estimate_memory",
+]
 
 __version__ = "0.1.0.dev0"

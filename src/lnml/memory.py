@@ -8,6 +8,7 @@ import numpy as np
 
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
+from lnml.estimators.mmc import MMC
 from lnml.objectives.lmnn import PAIR_BYTES
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
@@ -29,7 +30,7 @@ def estimate_memory(
 
     Parameters
     ----------
-    estimator : LMNN, MCML or LNML
+    estimator : LMNN, MCML, MMC or LNML
         The estimator, not necessarily fitted.
     n_samples, n_features : int
         Shape of the training data.
@@ -57,4 +58,9 @@ def estimate_memory(
 
         block = block_rows(n_samples) * n_samples * itemsize
         return total + square + min(thread_count(), GROUPS) * block
+    if isinstance(base, MMC):
+        from lnml.kernels.cpu import roots
+
+        tile = roots.TILE_ROWS * roots.TILE_COLUMNS * itemsize
+        return total + square + roots.GROUPS * (tile + n_samples * 8)
     return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES
