@@ -59,8 +59,9 @@ def estimate_memory(
         block = block_rows(n_samples) * n_samples * itemsize
         return total + square + min(thread_count(), GROUPS) * block
     if isinstance(base, MMC):
-        from lnml.kernels.cpu import roots
+        from lnml.kernels.cpu.roots import scratch_bytes
 
-        tile = roots.TILE_ROWS * roots.TILE_COLUMNS * itemsize
-        return total + square + roots.GROUPS * (tile + n_samples * 8)
+        # All but the sorted copy of the data are float64.
+        total += (DATA_COPIES - 1) * n_samples * n_features * (8 - itemsize)
+        return total + square + scratch_bytes(n_samples)
     return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES

@@ -35,7 +35,8 @@ class MMCProblem:
     Parameters
     ----------
     training : TrainingSet
-        The data.
+        The data; float32 is widened, because the gap is as small as the square
+        root of the rounding of the objective only.
     diagonal : bool
         Whether only diagonal metrics are considered.
     max_iter : int
@@ -46,7 +47,9 @@ class MMCProblem:
     cost_grows_with_distance = True
 
     def __init__(self, training: TrainingSet, diagonal: bool, max_iter: int) -> None:
-        self.training = training
+        points = training.points
+        self.kernels = training.kernels
+        self.points = self.kernels.points(points.data.astype(np.float64), points.class_start)
         self.diagonal = diagonal
         self.max_iter = max_iter
 
@@ -56,10 +59,9 @@ class MMCProblem:
 
     def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
         """D_ij of every pair, under the multiple of the metric that meets the constraint."""
-        kernels = self.training.kernels
-        embedding = kernels.embed(self.training.points, components)
-        root_sum, _ = kernels.root_sums(embedding)
-        return kernels.distances(embedding, pairs) / (root_sum or 1.0) ** 2
+        embedding = self.kernels.embed(self.points, components)
+        root_sum, _ = self.kernels.root_sums(embedding)
+        return self.kernels.distances(embedding, pairs) / (root_sum or 1.0) ** 2
 
     def solve(
         self,
@@ -71,7 +73,7 @@ class MMCProblem:
         monitor: Monitor | None = None,
     ) -> Solution:
         """Minimise over the metric; ``targets`` None means all pairs of the same class."""
-        kernels, points = self.training.kernels, self.training.points
+        kernels, points = self.kernels, self.points
         weights = np.ones(points.class_start.size - 1) if targets is None else None
         condition = scale_pull if self.diagonal else whiten_pull
         conditioning = condition(kernels, points, targets, weights)
@@ -144,7 +146,6 @@ class MMCTask:
         self.conditioning = conditioning
         self.pull = conditioning.pull
         self.diagonal = diagonal
-        self.precision = float(np.finfo(conditioning.points.data.dtype).eps)
         self._all_roots = roots
 
     def roots(self, components: np.ndarray) -> tuple[float, np.ndarray]:

@@ -19,6 +19,8 @@ from lnml.solvers.saddles import leave_saddle
 from lnml.solvers.stopping import Found, relative_gap, stalled
 
 STEPS = 10
+# Relative decrease of the objective that is rounding.
+ROUNDING = 2e-15
 
 
 class Certificate(NamedTuple):
@@ -33,12 +35,7 @@ class Certificate(NamedTuple):
 
 
 class RatioTask(Protocol):
-    """What the solver asks of an objective, in conditioned coordinates.
-
-    ``precision`` is the relative accuracy of its values.
-    """
-
-    precision: float
+    """What the solver asks of an objective in float64, in conditioned coordinates."""
 
     def admissible(self, components: np.ndarray) -> np.ndarray:
         """Return components of the same metric, in the form the task works with."""
@@ -76,7 +73,7 @@ def solve_ratio(
                 task.value_and_gradient,
                 components,
                 max_iter=STEPS,
-                value_tol=10.0 * task.precision,
+                value_tol=ROUNDING,
             )
             components, n_evaluations = minimum.components, minimum.n_evaluations + 1
             seen = task.certify(components)

@@ -63,6 +63,11 @@ def root_sums(embedding: Embedding) -> tuple[float, np.ndarray]:
     return 2.0 * total, 2.0 * (half + half.T)
 
 
+def scratch_bytes(n_rows: int) -> int:
+    """Bytes that the tiles and sums of all groups take, beside copies of the data."""
+    return GROUPS * 8 * (TILE_ROWS * TILE_COLUMNS + n_rows)
+
+
 def _groups(n_rows: int) -> list[list[Block]]:
     """Blocks of rows, dealt out to the groups that are summed apart."""
     blocks = row_tiles(n_rows, TILE_ROWS)
@@ -102,17 +107,19 @@ def _sum_block(rows, first_partner, block, limits, room, degree, row_sums):
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _to_distances(products, point, norm, others, norms, cancellation):
     """Turn scalar products into squared distances, in place."""
-    least = np.inf
+    n_short = 0
     for j in range(products.shape[0]):
-        products[j] = norm + norms[j] - 2 * products[j]
-        least = min(least, products[j] - cancellation * norms[j])
-    if least < cancellation * norm:
+        both = norm + norms[j]
+        products[j] = both - 2 * products[j]
+        n_short += products[j] < cancellation * both
+    if n_short > 0:
         for j in range(products.shape[0]):
             if products[j] < cancellation * (norm + norms[j]):
                 products[j] = squared_distance(point, others[j])
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+# NumPy's division, since a check for zero would keep the loop from being vectorised.
+@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
 def _to_weights(distances, floor):
     """Turn D into 1 / (2 max(sqrt(D), floor)), in place; sums of roots and of weights.
 
