@@ -135,6 +135,17 @@ def itml_dual(multipliers, vectors, similar, bounds, gamma):
     return float(log_det + gamma * np.log(1.0 - signed * bounds / gamma).sum())
 
 
+def root_sum(D, y):
+    """Sum of sqrt(D_il) over all pairs of different class, both orders."""
+    return float(np.sqrt(D)[other_class(y)].sum())
+
+
+def mmc_ratio(X, y, P, components):
+    """Sum of D over the target pairs, at the multiple of the metric with a root sum of one."""
+    D = squared_distances(X, components)
+    return float((P * D).sum()) / root_sum(D, y) ** 2
+
+
 def laplacian(W):
     """Combinatorial Laplacian of the graph with weights W + W^T."""
     W = W + W.T

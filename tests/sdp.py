@@ -43,6 +43,22 @@ def itml_optimum(vectors, similar, bounds, gamma):
     return _solve(prior + gamma * slack, [cp.multiply(np.where(similar, 1.0, -1.0), excess) <= 0])
 
 
+def mmc_optimum(S, differences, diagonal=False):
+    """Least <S, M> such that the lengths of the differences (m x d) sum to one.
+
+    Solved as the largest sum of lengths with <S, M> = 1, which is scaled well.
+    """
+    d = S.shape[0]
+    if diagonal:
+        weights = cp.Variable(d, nonneg=True)
+        similar, squares = np.diag(S) @ weights, differences**2 @ weights
+    else:
+        M = cp.Variable((d, d), PSD=True)
+        outer = np.einsum("mp,mq->mpq", differences, differences).reshape(-1, d * d)
+        similar, squares = cp.sum(cp.multiply(S, M)), outer @ cp.vec(M, order="C")
+    return _solve(-cp.sum(cp.sqrt(squares)), [similar <= 1.0]) ** -2
+
+
 def mcml_optimum(X, P):
     """Least sum of KL divergences over positive semidefinite M."""
     n, d = X.shape

@@ -4,6 +4,7 @@ from lnml.estimators.itml import ITML
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
+from lnml.estimators.mmc import MMC
 from lnml.estimators.nca import NCA
 from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
@@ -13,6 +14,7 @@ __all__ = [
     "LMNN",
     "LNML",
     "MCML",
+    "MMC",
     "NCA",
     "Neighborhoods",
     "assign_neighborhoods",

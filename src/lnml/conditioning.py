@@ -72,37 +72,82 @@ def whiten_pull(
     points : Points
         The data as given, n x d.
     targets : Pattern or None
-        Target pairs; None stands for all pairs of the same class, each weighted
-        by 1 / (class size - 1).
-    weights : ndarray aligned with targets, default all ones
-        Weight of each pair.
+        Target pairs; None stands for all pairs of the same class.
+    weights : ndarray aligned with targets, or with the classes
+        Weight of each pair; default all ones, or 1 / (class size - 1) for classes.
     """
-    data = points.data
+    scaled, scale, unscale = _unit_spread(points.data)
+    basis = _span(kernels.gram(scaled, scaled) / points.n_rows)
+    scatter = _pull_scatter(kernels, scaled, points.class_start, targets, weights)
+    values, vectors = np.linalg.eigh(basis.T @ scatter @ basis)
+    values, clipped = _clip(values)
+    rotation = basis @ vectors
+    whitening = rotation / np.sqrt(clipped)
+    return Conditioning(
+        points=kernels.points((scaled @ whitening).astype(scaled.dtype), points.class_start),
+        pull=values / clipped,
+        matrix=whitening / scale[:, None],
+        inverse=(rotation * np.sqrt(clipped) * unscale[:, None]).T,
+    )
+
+
+def scale_pull(
+    kernels: Kernels, points: Points, targets: Pattern | None, weights: np.ndarray | None = None
+) -> Conditioning:
+    """Columns in units of their own pull, for a diagonal metric; constant ones are left out.
+
+    Parameters are those of :func:`whiten_pull`; only the diagonal of the pull
+    scatter is one.
+    """
+    scaled, scale, unscale = _unit_spread(points.data)
+    varying = np.flatnonzero(unscale)
+    scatter = _pull_scatter(kernels, scaled, points.class_start, targets, weights)
+    values, clipped = _clip(np.diag(scatter)[varying])
+    unit, columns = np.sqrt(clipped), np.eye(scale.size)[:, varying]
+    return Conditioning(
+        points=kernels.points((scaled[:, varying] / unit).astype(scaled.dtype), points.class_start),
+        pull=values / clipped,
+        matrix=columns / unit / scale[:, None],
+        inverse=(columns * unit * unscale[:, None]).T,
+    )
+
+
+def _unit_spread(data: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns of mean zero and spread one; what they were divided by, and multiplied with to undo.
+
+    Constant columns are divided by infinity, and zero undoes that.
+    """
     mean = data.mean(axis=0, dtype=np.float64)
     spread = data.std(axis=0, dtype=np.float64)
     # Asked of the values: the computed spread of a constant column may be rounding.
     constant = data.max(axis=0) == data.min(axis=0)
     scale = np.where(constant, np.inf, spread)
     scaled = ((data - mean) / scale).astype(data.dtype)
-    basis = _span(kernels.gram(scaled, scaled) / points.n_rows)
+    return scaled, scale, np.where(constant, 0.0, spread)
+
+
+def _pull_scatter(
+    kernels: Kernels,
+    scaled: np.ndarray,
+    class_start: np.ndarray,
+    targets: Pattern | None,
+    weights: np.ndarray | None,
+) -> np.ndarray:
+    """Sum over target pairs of weight * v v^T."""
     if targets is None:
-        scatter = _within_class_scatter(kernels, scaled, points.class_start)
-    else:
-        weights = np.ones(targets.size) if weights is None else weights
-        scatter = kernels.gram(kernels.laplacian([(targets, weights, 1.0)], scaled), scaled)
-    scatter = basis.T @ ((scatter + scatter.T) / 2) @ basis
-    values, vectors = np.linalg.eigh(scatter)
-    # Eigenvalues of the size of their rounding are directions without pull.
-    values[values < PULL_ROUNDING * values.size * values[-1]] = 0.0
-    clipped = np.maximum(values, SPECTRUM_FLOOR * values[-1]) if values[-1] > 0 else values + 1.0
-    rotation = basis @ vectors
-    whitening = rotation / np.sqrt(clipped)
-    return Conditioning(
-        points=kernels.points((scaled @ whitening).astype(data.dtype), points.class_start),
-        pull=values / clipped,
-        matrix=whitening / scale[:, None],
-        inverse=(rotation * np.sqrt(clipped) * np.where(constant, 0.0, spread)[:, None]).T,
-    )
+        return _within_class_scatter(kernels, scaled, class_start, weights)
+    weights = np.ones(targets.size) if weights is None else weights
+    scatter = kernels.gram(kernels.laplacian([(targets, weights, 1.0)], scaled), scaled)
+    return (scatter + scatter.T) / 2
+
+
+def _clip(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pull of every direction, and the pull it is scaled by."""
+    largest = values.max()
+    # Values of the size of their rounding are directions without pull.
+    values = np.where(values < PULL_ROUNDING * values.size * largest, 0.0, values)
+    clipped = np.maximum(values, SPECTRUM_FLOOR * largest) if largest > 0 else values + 1.0
+    return values, clipped
 
 
 def _span(correlation: np.ndarray) -> np.ndarray:
@@ -112,16 +157,17 @@ def _span(correlation: np.ndarray) -> np.ndarray:
 
 
 def _within_class_scatter(
-    kernels: Kernels, scaled: np.ndarray, class_start: np.ndarray
+    kernels: Kernels, scaled: np.ndarray, class_start: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray:
-    """Sum over same-class pairs (i, j) of v v^T / (n_c - 1), from class means alone."""
+    """Sum over same-class pairs (i, j) of weight * v v^T, from class means alone."""
+    sizes = np.diff(class_start)
+    weights = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
     scatter = np.zeros((scaled.shape[1], scaled.shape[1]))
-    for low, high in pairwise(class_start):
-        size = high - low
-        if size < 2:
+    for weight, (low, high) in zip(weights, pairwise(class_start), strict=True):
+        if high - low < 2:
             continue
         centred = scaled[low:high] - scaled[low:high].mean(axis=0, dtype=np.float64).astype(
             scaled.dtype
         )
-        scatter += 2.0 * size / (size - 1) * kernels.gram(centred, centred)
+        scatter += 2.0 * weight * (high - low) * kernels.gram(centred, centred)
     return scatter

@@ -8,6 +8,7 @@ import numpy as np
 
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
+from lnml.estimators.mmc import MMC
 from lnml.objectives.lmnn import PAIR_BYTES
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
@@ -29,7 +30,7 @@ def estimate_memory(
 
     Parameters
     ----------
-    estimator : LMNN, MCML or LNML
+    estimator : LMNN, MCML, MMC or LNML
         The estimator, not necessarily fitted.
     n_samples, n_features : int
         Shape of the training data.
@@ -57,4 +58,10 @@ def estimate_memory(
 
         block = block_rows(n_samples) * n_samples * itemsize
         return total + square + min(thread_count(), GROUPS) * block
+    if isinstance(base, MMC):
+        from lnml.kernels.cpu.roots import scratch_bytes
+
+        # All but the sorted copy of the data are float64.
+        total += (DATA_COPIES - 1) * n_samples * n_features * (8 - itemsize)
+        return total + square + scratch_bytes(n_samples)
     return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES

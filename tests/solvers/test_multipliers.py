@@ -8,7 +8,7 @@ from toy_data import blobs, in_class_order, neighborhoods, small_dataset, traini
 from lnml import LMNN
 from lnml.objectives.lmnn import LMNNProblem
 from lnml.solvers.monitor import Monitor
-from lnml.solvers.multipliers import _escape
+from lnml.solvers.saddles import leave_saddle
 
 DATASETS = ["balance_scale", "ionosphere", "iris", "sonar", "wine"]
 ROUNDING = 1e-9
@@ -82,7 +82,7 @@ def test_a_start_with_zero_rows_reaches_the_same_optimum(rows_left, scale):
 def test_escape_adds_the_missing_directions_only():
     components = np.diag([2.0, 0.0, 0.0])
     directions = np.eye(3)[:, [0, 2]]
-    left = _escape(components, directions, scale=1.0)
+    left = leave_saddle(components, directions, scale=1.0)
     metric = left.T @ left
     assert metric[2, 2] > 0.0
     np.testing.assert_allclose(metric - np.diag(metric.diagonal()), 0.0, atol=1e-12)
@@ -92,13 +92,13 @@ def test_escape_adds_the_missing_directions_only():
 @pytest.mark.parametrize("directions", [np.zeros((2, 0)), np.eye(2)])
 def test_no_escape_where_nothing_is_missing(directions):
     components = np.array([[1.0, 2.0], [0.0, 3.0]])
-    assert _escape(components, directions, scale=1.0) is components
+    assert leave_saddle(components, directions, scale=1.0) is components
 
 
 @pytest.mark.parametrize("rank", [1, 3])
 def test_escape_from_nothing(rank):
     """A collapsed metric comes back at the scale of the start, of any rank."""
-    left = _escape(np.zeros((rank, 3)), np.eye(3)[:, [0, 2]], scale=4.0)
+    left = leave_saddle(np.zeros((rank, 3)), np.eye(3)[:, [0, 2]], scale=4.0)
     assert left.shape == (rank, 3)
     assert np.trace(left.T @ left) > 1e-4
     np.testing.assert_allclose(left[:, 1], 0.0, atol=1e-12)

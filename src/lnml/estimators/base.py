@@ -113,21 +113,21 @@ def store(
     """Set the fitted attributes; without targets there are none about them."""
     store_solution(estimator, solution, training.points.data.dtype)
     estimator.classes_ = classes
-    for name in ("target_neighbors_", "n_target_neighbors_"):
-        estimator.__dict__.pop(name, None)
     if targets is not None:
         estimator.target_neighbors_ = targets.renumbered(training.order).to_graph()
         estimator.n_target_neighbors_ = np.diff(estimator.target_neighbors_.indptr)
 
 
 def store_solution(estimator: Any, solution: Solution, dtype: Any) -> None:
-    """Set the attributes that every fitted metric has."""
+    """Set the attributes that every fitted metric has; remove those of an earlier fit to rows."""
     estimator.components_ = solution.components.astype(dtype)
     estimator.objective_ = solution.objective
     estimator.duality_gap_ = solution.gap
     estimator.converged_ = solution.converged
     estimator.history_ = solution.history
     estimator.n_iter_ = len(solution.history)
+    for name in ("classes_", "target_neighbors_", "n_target_neighbors_"):
+        estimator.__dict__.pop(name, None)
 
 
 def warm_components(components: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from lnml.neighborhoods.graph import Neighborhoods
 
@@ -135,6 +135,47 @@ def check_target_neighbors(graph: Any, codes: np.ndarray) -> Neighborhoods:
     if targets.size == 0:
         raise ValueError("target_neighbors is empty: there is nothing to learn from")
     return targets
+
+
+def check_labelled_pairs(
+    estimator: BaseEstimator, pairs: Any, labels: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs (m, 2, d) as floats and whether each is similar, or say what is wrong."""
+    pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
+    if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] == 0:
+        raise ValueError(
+            f"pairs must have shape (m, 2, d), two points of d features in each entry; "
+            f"got {pairs.shape}"
+        )
+    validate_data(estimator, pairs[:, 0], dtype=[np.float64, np.float32])
+    labels = check_array(labels, ensure_2d=False, dtype=None)
+    if labels.shape != pairs.shape[:1]:
+        raise ValueError(
+            f"labels has shape {labels.shape}, but there are {pairs.shape[0]} pairs: give one "
+            f"label for each pair"
+        )
+    if not np.isin(labels, [1, -1]).all():
+        raise ValueError(
+            f"labels must be 1 (similar) or -1 (dissimilar), got {np.unique(labels)[:5]}"
+        )
+    similar = np.asarray(labels == 1)
+    if similar.all() or not similar.any():
+        raise ValueError(
+            "all pairs have the same label: a metric is learned from what tells similar from "
+            "dissimilar pairs, so give some of both"
+        )
+    largest = float(np.abs(pairs).max())
+    if largest > np.sqrt(np.finfo(pairs.dtype).max) / 1e3:
+        raise ValueError(
+            f"pairs hold values up to {largest:.1e}, whose squares overflow {pairs.dtype}: "
+            f"rescale them"
+        )
+    if not (pairs[~similar, 0] != pairs[~similar, 1]).any():
+        raise ValueError(
+            "all dissimilar pairs are of identical points: no metric can tell them apart; "
+            "give pairs that differ"
+        )
+    return pairs, similar
 
 
 def refuse_unknown(name: str, given: dict[str, Any], accepted: str) -> None:

@@ -212,6 +212,14 @@ class Kernels(Protocol):
         outside. ``values`` as in :meth:`softmax`; without columns, p alone.
         """
 
+    def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
+        """Sum of sqrt(D_il) over pairs of different class, and its gradient in M.
+
+        The gradient, d x d, is data^T Lap(W + W^T) data with W_il = 1 / (2 sqrt(D_il)).
+        Pairs (i, l) and (l, i) both count. A root s below a tiny share of the
+        typical one is continued by its tangent in D, so that W stays finite.
+        """
+
     def gram(self, left: Any, right: Any, *, exact: bool = True) -> np.ndarray:
         """left.T @ right, in float64 on the host.
 

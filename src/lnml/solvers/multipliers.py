@@ -16,6 +16,7 @@ import numpy as np
 
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.monitor import Monitor, Record
+from lnml.solvers.saddles import leave_saddle
 from lnml.solvers.stopping import Found, relative_gap, stalled
 
 FIRST_SMOOTHING = 0.3
@@ -23,7 +24,6 @@ SMOOTHING = 0.15
 COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
-ESCAPE_SHARE = 1e-3
 # How much further than it must a search looks, so that its result stays useful
 # while the metric moves: far in the first iteration, little in later ones.
 FIRST_MARGIN = 1.3
@@ -32,8 +32,6 @@ MARGIN = 1.1
 # impostors it met; further searches look further, so that this cannot go on.
 MISSED = 1.1
 WIDENING = 1.3
-# Share of the start's size below which a metric counts as lost.
-COLLAPSED = 1e-6
 
 
 class Evaluation(NamedTuple):
@@ -136,7 +134,7 @@ def solve_hinge(
         task.update_multipliers(components, smoothing)
         if warm or iteration >= COARSE_ITERATIONS:
             smoothing = SMOOTHING
-            components = _escape(components, seen.directions, scale)
+            components = leave_saddle(components, seen.directions, scale)
     return Found(best, objective, bound, gap, converged)
 
 
@@ -157,26 +155,3 @@ def _record(
         "n_active": seen.n_active,
         "n_evaluations": n_evaluations,
     }
-
-
-def _escape(components: np.ndarray, directions: np.ndarray, scale: float) -> np.ndarray:
-    """Leave a saddle: add a little to M = L^T L along directions it lacks.
-
-    Where L is zero its gradient 2 L G is too, although G may say that more
-    metric would help; the eigenvectors of G then point the way out. ``scale`` is
-    the mean square of the start's entries, a size that means something where L
-    has collapsed. A metric of low rank lacks most directions by intent, so it
-    is helped only where it has collapsed.
-    """
-    rank, dimension = components.shape
-    metric = components.T @ components
-    size = np.trace(metric) / components.size
-    if rank < dimension and size > COLLAPSED * scale:
-        return components
-    amount = ESCAPE_SHARE * rank * max(size, scale)
-    missing = np.einsum("im,ij,jm->m", directions, metric, directions) < amount
-    if not missing.any():
-        return components
-    added = directions[:, missing]
-    values, vectors = np.linalg.eigh(metric + amount * added @ added.T)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))).T[::-1][:rank]

@@ -9,6 +9,7 @@ import numpy as np
 from lnml.kernels.cpu import class_softmax as _class_softmax
 from lnml.kernels.cpu import hinge as _hinge
 from lnml.kernels.cpu import laplacian as _laplacian
+from lnml.kernels.cpu import roots as _roots
 from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu.distances import pattern_distances
@@ -128,6 +129,10 @@ class CPUKernels:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the share of each row's softmax within its class, and NCA's moment."""
         return _class_softmax.class_softmax(embedding, values)
+
+    def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
+        """Sum of the distances over pairs of different class, and its gradient in M."""
+        return _roots.root_sums(embedding)
 
     def gram(self, left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """left.T @ right in float64."""

@@ -1,0 +1,96 @@
+"""Ratio problems, the same at every scale of the metric, with a duality gap.
+
+L-BFGS lowers the ratio; the slopes of the concave sum in its denominator give a
+lower bound that holds for all metrics, and the directions in which the metric
+lacks something. The derivation is in docs/mmc.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.monitor import Monitor, Record
+from lnml.solvers.saddles import leave_saddle
+from lnml.solvers.stopping import Found, relative_gap, stalled
+
+STEPS = 10
+# Relative decrease of the objective that is rounding.
+ROUNDING = 2e-15
+
+
+class Certificate(NamedTuple):
+    """A full look at one metric.
+
+    ``directions`` are unit vectors (d x m) along which more metric would help.
+    """
+
+    objective: float
+    bound: float
+    directions: np.ndarray
+
+
+class RatioTask(Protocol):
+    """What the solver asks of an objective in float64, in conditioned coordinates."""
+
+    def admissible(self, components: np.ndarray) -> np.ndarray:
+        """Return components of the same metric, in the form the task works with."""
+
+    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient (r x d)."""
+
+    def certify(self, components: np.ndarray) -> Certificate:
+        """Objective and a lower bound over all metrics."""
+
+
+def solve_ratio(
+    task: RatioTask,
+    components: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    to_original: Callable[[np.ndarray], np.ndarray],
+) -> Found:
+    """Minimise a ratio to a relative duality gap of ``tol``.
+
+    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
+    iteration is a run of L-BFGS and a certificate.
+    """
+    full_rank = components.shape[0] >= components.shape[1]
+    seen = task.certify(components)
+    best, objective, bound = components, seen.objective, seen.bound
+    gap, n_evaluations = relative_gap(objective, bound, 0.0), 1
+    objectives, converged = [objective], gap <= tol
+    for iteration in range(1, max_iter + 1):
+        if not converged:
+            components = task.admissible(leave_saddle(components, seen.directions, 0.0))
+            minimum = minimize_over_components(
+                task.value_and_gradient,
+                components,
+                max_iter=STEPS,
+                value_tol=ROUNDING,
+            )
+            components, n_evaluations = minimum.components, minimum.n_evaluations + 1
+            seen = task.certify(components)
+            if seen.objective < objective:
+                best, objective = components, seen.objective
+            bound = max(bound, seen.bound)
+            gap = relative_gap(objective, bound, 0.0)
+            objectives.append(objective)
+            converged = gap <= tol or (not full_rank and stalled(objectives, tol))
+        record: Record = {
+            "iteration": iteration,
+            "objective": objective,
+            "bound": bound,
+            "gap": gap,
+            "certified": True,
+            "n_evaluations": n_evaluations,
+        }
+        if monitor.step(record, partial(to_original, best)) or converged:
+            break
+    return Found(best, objective, bound, gap, converged)
