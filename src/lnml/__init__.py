@@ -3,9 +3,20 @@
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
+from lnml.estimators.relative_comparisons import RelativeComparisons
+from lnml.estimators.support_vector import SupportVectorMetric
 from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
 
-__all__ = ["LMNN", "LNML", "MCML", "Neighborhoods", "assign_neighborhoods", "estimate_memory"]
+__all__ = [
+    "LMNN",
+    "LNML",
+    "MCML",
+    "Neighborhoods",
+    "RelativeComparisons",
+    "SupportVectorMetric",
+    "assign_neighborhoods",
+    "estimate_memory",
+]
 
 __version__ = "0.1.0.dev0"

@@ -19,7 +19,8 @@ from toy_data import embedded, neighborhoods, sorted_blobs, training_set
 
 from lnml.conditioning import Conditioning, whiten_pull
 from lnml.kernels.protocol import Multipliers
-from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale, carry_over, row_maximum
+from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale
+from lnml.objectives.triplets import carry_over, row_maximum
 
 SIZES = [12, 1, 15, 9]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from lnml.neighborhoods.graph import Neighborhoods
 
@@ -52,11 +52,7 @@ def check_training_data(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
-    largest = float(np.abs(X).max())
-    if largest > np.sqrt(np.finfo(X.dtype).max) / 1e3:
-        raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares overflow {X.dtype}: rescale it"
-        )
+    _refuse_overflow("X holds", X)
     if not (X != X[0]).any():
         raise ValueError("all rows of X are the same: there is no distance to learn")
     return X, classes, codes
@@ -94,6 +90,55 @@ def check_target_neighbors(graph: Any, codes: np.ndarray) -> Neighborhoods:
     if targets.size == 0:
         raise ValueError("target_neighbors is empty: there is nothing to learn from")
     return targets
+
+
+def check_triplets(triplets: Any) -> np.ndarray:
+    """Return triplets as a float array of shape (m, 3, d), or say what is wrong."""
+    triplets = check_array(
+        triplets,
+        ensure_2d=False,
+        allow_nd=True,
+        dtype=[np.float64, np.float32],
+        input_name="triplets",
+    )
+    if triplets.ndim != 3 or triplets.shape[1] != 3 or triplets.shape[2] == 0:
+        raise ValueError(
+            f"triplets must have shape (m, 3, d), the points anchor, near and far in each entry; "
+            f"got {triplets.shape}"
+        )
+    _refuse_overflow("triplets hold", triplets)
+    if not (triplets != triplets[:, :1]).any():
+        raise ValueError(
+            "the three points of every triplet are the same: there is no distance to learn"
+        )
+    return triplets
+
+
+def check_basis(basis: Any, n_features: int) -> np.ndarray:
+    """Return a basis (d x m) in float64, the identity for None, or say what is wrong."""
+    if basis is None:
+        return np.eye(n_features)
+    found = np.array(basis, dtype=np.float64)
+    if found.ndim != 2 or found.shape[0] != n_features or found.shape[1] == 0:
+        raise ValueError(
+            f"basis has shape {found.shape}, but the data have {n_features} features: pass an "
+            f"array of shape ({n_features}, m), one direction per column"
+        )
+    if not np.isfinite(found).all():
+        raise ValueError("basis contains NaN or inf: pass finite directions")
+    empty = np.flatnonzero(~found.any(axis=0))
+    if empty.size:
+        raise ValueError(f"column {empty[0]} of basis is all zero, no direction: remove it")
+    return found
+
+
+def _refuse_overflow(holder: str, values: np.ndarray) -> None:
+    largest = float(np.abs(values).max())
+    if largest > np.sqrt(np.finfo(values.dtype).max) / 1e3:
+        raise ValueError(
+            f"{holder} values up to {largest:.1e}, whose squares overflow {values.dtype}: "
+            f"rescale it"
+        )
 
 
 def refuse_unknown(name: str, given: dict[str, Any], accepted: str) -> None:

@@ -36,17 +36,32 @@ WIDENING = 1.3
 COLLAPSED = 1e-6
 
 
-class Evaluation(NamedTuple):
-    """A full look at one metric.
+class Certificate(NamedTuple):
+    """What the slopes of the hinges prove, and what they say about a metric.
 
-    ``directions`` are unit vectors (d x m) along which more metric would lower
-    the dual infeasibility: the negative eigenvectors of the certificate matrix.
+    Attributes
+    ----------
+    bound : float
+        Lower bound of the objective over all metrics.
+    directions : ndarray of shape (e, m)
+        Unit vectors along which more metric would lower the dual infeasibility.
+    room : ndarray of shape (m,) or inf
+        How much more along each would help.
     """
 
-    objective: float
     bound: float
-    n_active: int
     directions: np.ndarray
+    room: np.ndarray | float = np.inf
+
+
+class Evaluation(NamedTuple):
+    """A full look at one metric; the last three as in :class:`Certificate`."""
+
+    objective: float
+    n_active: int
+    bound: float
+    directions: np.ndarray
+    room: np.ndarray | float
 
 
 class HingeTask(Protocol):
@@ -136,7 +151,7 @@ def solve_hinge(
         task.update_multipliers(components, smoothing)
         if warm or iteration >= COARSE_ITERATIONS:
             smoothing = SMOOTHING
-            components = _escape(components, seen.directions, scale)
+            components = _escape(components, seen.directions, scale, seen.room)
     return Found(best, objective, bound, gap, converged)
 
 
@@ -159,7 +174,12 @@ def _record(
     }
 
 
-def _escape(components: np.ndarray, directions: np.ndarray, scale: float) -> np.ndarray:
+def _escape(
+    components: np.ndarray,
+    directions: np.ndarray,
+    scale: float,
+    room: np.ndarray | float = np.inf,
+) -> np.ndarray:
     """Leave a saddle: add a little to M = L^T L along directions it lacks.
 
     Where L is zero its gradient 2 L G is too, although G may say that more
@@ -173,10 +193,13 @@ def _escape(components: np.ndarray, directions: np.ndarray, scale: float) -> np.
     size = np.trace(metric) / components.size
     if rank < dimension and size > COLLAPSED * scale:
         return components
-    amount = ESCAPE_SHARE * rank * max(size, scale)
+    amount = np.minimum(ESCAPE_SHARE * rank * max(size, scale), room)
+    amount = np.broadcast_to(amount, directions.shape[1])
     missing = np.einsum("im,ij,jm->m", directions, metric, directions) < amount
     if not missing.any():
         return components
     added = directions[:, missing]
-    values, vectors = np.linalg.eigh(metric + amount * added @ added.T)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))).T[::-1][:rank]
+    values, vectors = np.linalg.eigh(metric + amount[missing] * added @ added.T)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    # The symmetric root of a diagonal metric is diagonal.
+    return root @ vectors.T if rank == dimension else root.T[::-1][:rank]
