@@ -14,13 +14,20 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import brentq, minimize_scalar, nnls
 
 from lnml.conditioning import Conditioning, whiten_pull
-from lnml.kernels.protocol import Kernels, Pattern, Points
+from lnml.kernels.protocol import Embedding, Hinge, Kernels, Pattern, Points
 from lnml.objectives.contract import TrainingSet
-from lnml.objectives.triplets import Coordinates, TripletProblem, TripletTask, sample_margins
+from lnml.objectives.margins import sample_margins
+from lnml.objectives.triplets import Coordinates, TripletProblem, TripletTask
 from lnml.solvers.multipliers import Certificate
 
 # Eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-12
+# Smoothing changes by this factor where one part of the gap is so much the larger.
+EASING = 2.0
+IMBALANCE = 2.0
+# Largest multiple of a metric that is looked at, and the accuracy of the best one.
+LARGEST_MULTIPLE = 1.3
+MULTIPLE_ACCURACY = 1e-5
 # A basis column along which data vary by fewer roundings than this is constant.
 CONSTANT = 8.0
 
@@ -47,7 +54,7 @@ class FrobeniusProblem(TripletProblem):
 
     def prepare(
         self, targets: Pattern, impostors: Pattern | None
-    ) -> tuple[Coordinates, TripletTask]:
+    ) -> tuple[Coordinates, FrobeniusTask]:
         """Whitened coordinates for the hinges; the norm stays that of the data's coordinates."""
         conditioning = least_norm(whiten_pull(self.training.kernels, self.training.points, targets))
         term = SquaredNorm(conditioning.matrix, conditioning.inverse)
@@ -63,8 +70,8 @@ class FrobeniusProblem(TripletProblem):
         targets: Pattern,
         term: SquaredNorm,
         impostors: Pattern | None,
-    ) -> TripletTask:
-        return TripletTask(
+    ) -> FrobeniusTask:
+        return FrobeniusTask(
             self.training.kernels, coordinates.points, targets, self.hinge_weight, term, impostors
         )
 
@@ -90,10 +97,43 @@ class WeightedBasisProblem(FrobeniusProblem):
 
     def prepare(
         self, targets: Pattern, impostors: Pattern | None
-    ) -> tuple[Coordinates, TripletTask]:
+    ) -> tuple[Coordinates, FrobeniusTask]:
         """Coordinates along the basis, each brought to unit spread."""
         scaled = scale_basis(self.training.kernels, self.training.points, self.basis)
         return scaled, self._task(scaled, targets, DiagonalNorm(scaled.matrix), impostors)
+
+
+class FrobeniusTask(TripletTask):
+    """The objective in the coordinates of a solve, over a working set of impostors."""
+
+    def exact(
+        self, components: np.ndarray, embedding: Embedding, terms: Hinge
+    ) -> tuple[float, float]:
+        """Exact objective of the best multiple from 1 to 1.3 of the metric, and the multiple.
+
+        Where the hinges can almost be satisfied, many small ones cost more than
+        the norm of a slightly larger metric. A larger metric has no impostors
+        that the search did not find.
+        """
+        norm = self.term.value_and_gradient(components)[0]
+
+        def hinges(multiple: float) -> Hinge:
+            larger = Embedding(float(np.sqrt(multiple)) * embedding.coordinates, embedding.points)
+            return self.kernels.hinge(larger, self.targets, self.candidates, 0.0, None)
+
+        def slope(multiple: float, at: Hinge | None = None) -> float:
+            # Active hinges sum up to their number plus the multiple times their slope.
+            at = at or hinges(multiple)
+            return 2.0 * norm * multiple**2 + self.hinge_weight * (at.exact - at.n_active)
+
+        objective = norm + self.hinge_weight * terms.exact
+        if slope(1.0, terms) >= 0.0:
+            return objective, 1.0
+        multiple = LARGEST_MULTIPLE
+        if slope(multiple) > 0.0:
+            multiple = brentq(slope, 1.0, multiple, xtol=MULTIPLE_ACCURACY)
+        scaled = norm * multiple**2 + self.hinge_weight * hinges(multiple).exact
+        return (scaled, multiple) if scaled < objective else (objective, 1.0)
 
 
 def half_square(matrix: np.ndarray) -> float:
@@ -198,10 +238,11 @@ class SquaredNorm:
         return half_square(np.maximum(values, 0.0))
 
     def certificate(
-        self, components: np.ndarray, slope_sum: float, push: np.ndarray
+        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
     ) -> Certificate:
         """Return the bound of docs/frobenius.md; it never falls from call to call."""
         bound = self._raise_bound(DualPoint(slope_sum, -push))
+        easing = self._easing(components, objective, slope_sum, push)
         moved = (components @ self.matrix.T) @ self.matrix
         gradient = self.restrict(moved.T @ moved + push)
         values, vectors = np.linalg.eigh(gradient)
@@ -209,7 +250,23 @@ class SquaredNorm:
         directions = vectors[:, wanted]
         # Along u the objective falls at this rate and its norm curves it up.
         curvature = np.linalg.norm(self.matrix @ directions, axis=0) ** 4
-        return Certificate(bound, directions, -values[wanted] / curvature)
+        return Certificate(bound, directions, -values[wanted] / curvature, easing)
+
+    def _easing(
+        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+    ) -> float:
+        """More smoothing where the metric is off, less where the slopes are.
+
+        The gap of some slopes is the sum of two parts: how far the metric is from
+        the best one for these slopes, and they from true slopes of the hinges.
+        """
+        norm = self.value_and_gradient(components)[0]
+        lagrangian = norm + slope_sum + float(np.vdot(push @ components.T, components.T))
+        metric_part = lagrangian - (slope_sum - self.conjugate(-push))
+        slope_part = objective - lagrangian
+        if metric_part > IMBALANCE * slope_part:
+            return EASING
+        return 1.0 / EASING if slope_part > IMBALANCE * metric_part else 1.0
 
     def _raise_bound(self, new: DualPoint) -> float:
         """Mix new slopes with the best ones so far, since any mixture is a dual point."""

@@ -7,7 +7,8 @@ import numpy as np
 from lnml.conditioning import Conditioning, whiten_pull
 from lnml.kernels.protocol import Kernels, Pattern
 from lnml.objectives.contract import TrainingSet
-from lnml.objectives.triplets import TripletProblem, TripletTask, sample_margins
+from lnml.objectives.margins import sample_margins
+from lnml.objectives.triplets import TripletProblem, TripletTask
 from lnml.solvers.multipliers import Certificate
 
 # Eigenvalues of a scatter matrix below this share of its scale are rounding.
@@ -74,7 +75,7 @@ class Pull:
         return gradient
 
     def certificate(
-        self, components: np.ndarray, slope_sum: float, push: np.ndarray
+        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
     ) -> Certificate:
         """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
         # In units of the pull scatter S, G = (1 - mu) S + push must be >= -nu S.

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn import get_config
 
 from lnml.kernels.protocol import (
@@ -45,12 +44,13 @@ class MetricTerm(Protocol):
         """Return the part of a gradient along which the components may move."""
 
     def certificate(
-        self, components: np.ndarray, slope_sum: float, push: np.ndarray
+        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
     ) -> Certificate:
         """Bound proved by hinge slopes, and directions that a metric lacks.
 
-        ``slope_sum`` is the sum of the slopes and ``push`` (e x e) the sum of
-        slope * (v_ij v_ij^T - v_il v_il^T), both times the weight of the hinge.
+        ``objective`` is the exact one of the metric or a multiple of it, ``slope_sum``
+        the sum of the slopes and ``push`` (e x e) the sum of slope * (v_ij v_ij^T -
+        v_il v_il^T), the last two times the weight of the hinge.
         """
 
 
@@ -255,7 +255,9 @@ class TripletTask:
             return
         embedding = self.kernels.embed(self.points, components)
         reach = row_maximum(self.kernels.distances(embedding, self.targets), self.targets)
-        radius = 1.0 + reach + smoothing
+        # A triplet acts while D_il < 1 + D_ij + smoothing * multiplier.
+        values = None if self.multipliers is None else self.multipliers.value
+        radius = 1.0 + reach + smoothing * (1.0 if values is None else values.max(initial=0.0))
         known, self.known = self.known, None
         if known is not None and np.all(SLACK * radius <= known.radius):
             self._take(components, known.radius, known.found)
@@ -294,13 +296,17 @@ class TripletTask:
         push = self.hinge_weight * self.kernels.gram(
             self.kernels.laplacian(self._edges(terms), self.points.data), self.points.data
         )
-        return Evaluation(
-            self.term.value_and_gradient(components)[0] + self.hinge_weight * terms.exact,
-            terms.n_active,
-            *self.term.certificate(
-                components, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
-            ),
+        objective, multiple = self.exact(components, embedding, terms)
+        certificate = self.term.certificate(
+            components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
         )
+        return Evaluation(objective, multiple, terms.n_active, *certificate)
+
+    def exact(
+        self, components: np.ndarray, embedding: Embedding, terms: Hinge
+    ) -> tuple[float, float]:
+        """Exact objective of a multiple of the metric, here one, and the multiple."""
+        return self.term.value_and_gradient(components)[0] + self.hinge_weight * terms.exact, 1.0
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""
@@ -319,56 +325,6 @@ class TripletTask:
             (self.targets, terms.target_weights, 1.0),
             (self.candidates, terms.candidate_weights, -1.0),
         ]
-
-
-class Sample(NamedTuple):
-    """D_ij - D_il of some triplets, and how to get from them to all.
-
-    Attributes
-    ----------
-    margins : ndarray
-        The differences, largest first.
-    pull : float
-        Sum of D_ij over the target pairs of the sampled rows.
-    per_row : float
-        Times this, a sum over ``margins`` stands for all impostors of those rows.
-    all_rows : float
-        Times this, it stands for all rows.
-    """
-
-    margins: np.ndarray
-    pull: float
-    per_row: float
-    all_rows: float
-
-
-def sample_margins(
-    task: TripletTask, components: np.ndarray, n_rows: int = 64, n_columns: int = 2048
-) -> Sample:
-    """Look at some rows and impostors: enough to find a scale to start from."""
-    rng = np.random.default_rng(0)
-    kernels, targets = task.kernels, task.targets
-    embedding = kernels.embed(task.points, components)
-    distances = kernels.distances(embedding, targets)
-    if task.impostors is not None:
-        # One target and one impostor in each row that has any.
-        margins = distances - kernels.distances(embedding, task.impostors)
-        return Sample(np.sort(margins)[::-1], float(distances.sum()), 1.0, 1.0)
-    filled = np.flatnonzero(np.diff(targets.indptr))
-    rows = rng.permutation(filled)[:n_rows]
-    columns = rng.permutation(task.points.n_rows)[:n_columns]
-    impostors = cdist(
-        kernels.rows(embedding, rows), kernels.rows(embedding, columns), "sqeuclidean"
-    )
-    row_class = task.points.row_class
-    impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
-    pull, found = 0.0, []
-    for row, to_impostors in zip(rows, impostors, strict=True):
-        own = distances[targets.indptr[row] : targets.indptr[row + 1]]
-        pull += float(own.sum())
-        found.append((own[:, None] - to_impostors[np.isfinite(to_impostors)]).ravel())
-    margins = np.sort(np.concatenate(found))[::-1]
-    return Sample(margins, pull, task.points.n_rows / columns.size, filled.size / rows.size)
 
 
 def carry_over(old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:

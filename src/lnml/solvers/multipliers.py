@@ -23,6 +23,7 @@ SMOOTHING = 0.15
 COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
+LEAST_SOFTNESS = 0.2
 ESCAPE_SHARE = 1e-3
 # How much further than it must a search looks, so that its result stays useful
 # while the metric moves: far in the first iteration, little in later ones.
@@ -47,21 +48,30 @@ class Certificate(NamedTuple):
         Unit vectors along which more metric would lower the dual infeasibility.
     room : ndarray of shape (m,) or inf
         How much more along each would help.
+    easing : float
+        Factor by which more (or less) smoothing would serve the next steps.
     """
 
     bound: float
     directions: np.ndarray
     room: np.ndarray | float = np.inf
+    easing: float = 1.0
 
 
 class Evaluation(NamedTuple):
-    """A full look at one metric; the last three as in :class:`Certificate`."""
+    """A full look at one metric M, and at multiples of it where that is cheap.
+
+    ``objective`` is the exact one of ``multiple`` times M; the last four are those
+    of a :class:`Certificate`.
+    """
 
     objective: float
+    multiple: float
     n_active: int
     bound: float
     directions: np.ndarray
     room: np.ndarray | float
+    easing: float
 
 
 class HingeTask(Protocol):
@@ -120,9 +130,10 @@ def solve_hinge(
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
     task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
     start = task.evaluate(components, smoothing)
-    best, objective, bound = components, start.objective, max(start.bound, 0.0)
+    best, objective = _times(components, start.multiple), start.objective
+    bound = max(start.bound, 0.0)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, margin = [objective], MARGIN
+    objectives, margin, softness = [objective], MARGIN, 1.0
     if gap <= tol:
         monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
         return Found(best, objective, bound, gap, True)
@@ -140,7 +151,7 @@ def solve_hinge(
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
-            best, objective = components, seen.objective
+            best, objective = _times(components, seen.multiple), seen.objective
         bound = max(bound, seen.bound)
         gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
@@ -148,11 +159,20 @@ def solve_hinge(
         record = _record(iteration, objective, bound, gap, seen, minimum.n_evaluations)
         if monitor.step(record, partial(to_original, best)) or converged:
             break
-        task.update_multipliers(components, smoothing)
-        if warm or iteration >= COARSE_ITERATIONS:
-            smoothing = SMOOTHING
+        settled = warm or iteration >= COARSE_ITERATIONS
+        easing = max(seen.easing, LEAST_SOFTNESS / softness) if settled else 1.0
+        softness *= easing
+        # With the new softness, so that multipliers never jump where it has grown.
+        task.update_multipliers(components, easing * smoothing)
+        if settled:
+            smoothing = SMOOTHING * softness
             components = _escape(components, seen.directions, scale, seen.room)
     return Found(best, objective, bound, gap, converged)
+
+
+def _times(components: np.ndarray, multiple: float) -> np.ndarray:
+    """Components of a multiple of the metric."""
+    return components if multiple == 1.0 else np.sqrt(multiple) * components
 
 
 def _record(
