@@ -212,7 +212,7 @@ def plain_task(Z, y, P, push_weight):
     """A task in the coordinates as given."""
     kernels, embedding = embedded(Z, y)
     d = Z.shape[1]
-    conditioning = Conditioning(embedding.points, np.ones(d), np.eye(d), np.eye(d))
+    conditioning = Conditioning(embedding.points, np.eye(d), np.eye(d), np.ones(d))
     return LMNNTask(kernels, conditioning, neighborhoods(P), push_weight)
 
 

@@ -6,14 +6,14 @@ diagonal (Schultz, Joachims 2003). The derivations are in docs/frobenius.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import brentq, minimize_scalar, nnls
 
-from lnml.conditioning import Conditioning, whiten_pull
+from lnml.conditioning import LinearCoordinates, whiten_pull
 from lnml.kernels.protocol import Embedding, Hinge, Kernels, Pattern, Points
 from lnml.objectives.contract import TrainingSet
 from lnml.objectives.margins import sample_margins
@@ -22,6 +22,8 @@ from lnml.solvers.multipliers import Certificate
 
 # Eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-12
+# Directions with less than this share of the mean variance are not whitened.
+FLOOR = 1e-4
 # Smoothing changes by this factor where one part of the gap is so much the larger.
 EASING = 2.0
 IMBALANCE = 2.0
@@ -56,9 +58,9 @@ class FrobeniusProblem(TripletProblem):
         self, targets: Pattern, impostors: Pattern | None
     ) -> tuple[Coordinates, FrobeniusTask]:
         """Whitened coordinates for the hinges; the norm stays that of the data's coordinates."""
-        conditioning = least_norm(whiten_pull(self.training.kernels, self.training.points, targets))
-        term = SquaredNorm(conditioning.matrix, conditioning.inverse)
-        return conditioning, self._task(conditioning, targets, term, impostors)
+        kernels, points = self.training.kernels, self.training.points
+        conditioning = soften(kernels, whiten_pull(kernels, points, None))
+        return conditioning, self._task(conditioning, targets, FullNorm(conditioning), impostors)
 
     def best_scale(self, task: TripletTask, components: np.ndarray) -> float:
         """See :func:`best_scale`."""
@@ -141,14 +143,25 @@ def half_square(matrix: np.ndarray) -> float:
     return 0.5 * float(np.vdot(matrix, matrix))
 
 
-def least_norm(conditioning: Conditioning) -> Conditioning:
-    """Map components back to the metric of least norm among those with the same distances.
+def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
+    """Whiten large directions only, on the span of the data.
 
-    It lives on the span of the data. The two ways back differ only where the
-    data leave directions out.
+    Small ones are governed by the norm, which wants them as they are. On the
+    span, because of all metrics with the same distances that one has the least
+    norm (docs/frobenius.md).
     """
-    basis, root = np.linalg.qr(conditioning.inverse.T)
-    return replace(conditioning, matrix=solve_triangular(root, basis.T).T)
+    span, root = np.linalg.qr(whitened.inverse.T)
+    data = whitened.points.data
+    scatter = root @ kernels.gram(data, data) @ root.T
+    values, vectors = np.linalg.eigh(scatter / data.shape[0])
+    sizes = np.sqrt(np.maximum(values, FLOOR * values.mean()))
+    rotation = span @ vectors
+    moved = (data @ (root.T @ vectors / sizes)).astype(data.dtype)
+    return LinearCoordinates(
+        points=kernels.points(moved, whitened.points.class_start),
+        matrix=rotation / sizes,
+        inverse=(rotation * sizes).T,
+    )
 
 
 @dataclass(frozen=True)
@@ -204,7 +217,7 @@ class DualPoint(NamedTuple):
         )
 
 
-class SquaredNorm:
+class SquaredNorm(ABC):
     """1/2 |M|_F^2 of the data's coordinates, for components in others.
 
     See :class:`lnml.objectives.triplets.MetricTerm`.
@@ -213,29 +226,25 @@ class SquaredNorm:
     ----------
     matrix : ndarray of shape (d, e)
         Components L' stand for L = L' @ matrix.T.
-    inverse : ndarray of shape (e, d)
-        Differences of rows are their new coordinates @ inverse.
     """
 
-    def __init__(self, matrix: np.ndarray, inverse: np.ndarray | None = None) -> None:
+    def __init__(self, matrix: np.ndarray) -> None:
         self.matrix = matrix
-        self.root = None if inverse is None else np.linalg.qr(inverse.T, mode="r")
         self.dual: DualPoint | None = None
+
+    @abstractmethod
+    def restrict(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the part of a gradient along which the components may move."""
+
+    @abstractmethod
+    def conjugate(self, matrix: np.ndarray) -> float:
+        """Max over the allowed M of <B, M> - 1/2 |M|_F^2, B given as e x e."""
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Value at M = L^T L and its gradient in L' (r x e)."""
         outside = components @ self.matrix.T
         gram = outside @ outside.T
         return half_square(gram), 2.0 * (gram @ outside) @ self.matrix
-
-    def restrict(self, gradient: np.ndarray) -> np.ndarray:
-        """All metrics are allowed."""
-        return gradient
-
-    def conjugate(self, matrix: np.ndarray) -> float:
-        """Max over the allowed M of <B, M> - 1/2 |M|_F^2, B given as e x e."""
-        values = np.linalg.eigvalsh(self.root @ matrix @ self.root.T)
-        return half_square(np.maximum(values, 0.0))
 
     def certificate(
         self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
@@ -289,6 +298,30 @@ class SquaredNorm:
         curvature = 2.0 * self.conjugate(point.matrix)
         share = 1.0 if curvature <= point.total else point.total / curvature
         return share * point.total - 0.5 * share**2 * curvature
+
+
+class FullNorm(SquaredNorm):
+    """1/2 |M|_F^2 over all M >= 0.
+
+    Parameters
+    ----------
+    coordinates : LinearCoordinates
+        Where the components live.
+    """
+
+    def __init__(self, coordinates: LinearCoordinates) -> None:
+        super().__init__(coordinates.matrix)
+        # B in an orthonormal basis of the span is root B' root^T.
+        self.root = np.asarray(np.linalg.qr(coordinates.inverse.T, mode="r"))
+
+    def restrict(self, gradient: np.ndarray) -> np.ndarray:
+        """All directions are allowed."""
+        return gradient
+
+    def conjugate(self, matrix: np.ndarray) -> float:
+        """Half the squared norm of the positive part of B."""
+        values = np.linalg.eigvalsh(self.root @ matrix @ self.root.T)
+        return half_square(np.maximum(values, 0.0))
 
 
 class DiagonalNorm(SquaredNorm):

@@ -55,9 +55,11 @@ class MetricTerm(Protocol):
 
 
 class Coordinates(Protocol):
-    """A linear change of coordinates, such as :class:`lnml.conditioning.Conditioning`."""
+    """A linear change of coordinates, such as :class:`lnml.conditioning.LinearCoordinates`."""
 
-    points: Points
+    @property
+    def points(self) -> Points:
+        """The data in the new coordinates."""
 
     def to_conditioned(self, components: np.ndarray) -> np.ndarray:
         """Components that give the same distances in the new coordinates."""
