@@ -71,3 +71,21 @@ def mcml_optimum(X, P):
         others = np.arange(n) != i
         total += (P[i] / k) @ outer[i] @ m + cp.log_sum_exp(-outer[i, others] @ m) - np.log(k)
     return _solve(total)
+
+
+def frobenius_optimum(near, far, C, basis=None):
+    """Least 1/2 |M|_F^2 + C * hinges over M >= 0, or over A W A^T with diagonal W >= 0.
+
+    ``near`` and ``far`` (m x d) are the differences of the pairs that each triplet compares.
+    """
+    if basis is None:
+        d = near.shape[1]
+        M = cp.Variable((d, d), PSD=True)
+        outer = (np.einsum("tp,tq->tpq", v, v).reshape(len(v), -1) for v in (far, near))
+        gain = np.subtract(*outer) @ cp.vec(M, order="C")
+        norm = cp.sum_squares(M)
+    else:
+        w = cp.Variable(basis.shape[1], nonneg=True)
+        gain = ((far @ basis) ** 2 - (near @ basis) ** 2) @ w
+        norm = cp.sum_squares(np.einsum("pk,qk->pqk", basis, basis).reshape(-1, w.size) @ w)
+    return _solve(0.5 * norm + C * cp.sum(cp.pos(1.0 - gain)))

@@ -126,7 +126,8 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     from lnml.kernels import get_kernels
     from lnml.neighborhoods.learned import nearest_neighborhoods
     from lnml.objectives.contract import TrainingSet
-    from lnml.objectives.lmnn import LMNNTask, best_scale, row_maximum
+    from lnml.objectives.lmnn import LMNNTask, best_scale
+    from lnml.objectives.triplets import row_maximum
     from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])

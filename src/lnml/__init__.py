@@ -6,6 +6,8 @@ from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
 from lnml.estimators.mmc import MMC
 from lnml.estimators.nca import NCA
+from lnml.estimators.relative_comparisons import RelativeComparisons
+from lnml.estimators.support_vector import SupportVectorMetric
 from lnml.memory import estimate_memory
 from lnml.neighborhoods import Neighborhoods, assign_neighborhoods
 
@@ -17,6 +19,8 @@ __all__ = [
     "MMC",
     "NCA",
     "Neighborhoods",
+    "RelativeComparisons",
+    "SupportVectorMetric",
     "assign_neighborhoods",
     "estimate_memory",
 ]

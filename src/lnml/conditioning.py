@@ -26,15 +26,13 @@ PULL_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
-class Conditioning:
+class LinearCoordinates:
     """A linear change of coordinates, x_new = (x - mean) @ matrix, to e <= d of them.
 
     Attributes
     ----------
     points : Points
         The data in the new coordinates.
-    pull : ndarray of shape (e,)
-        Diagonal of the pull scatter in the new coordinates: 1, or less where clipped.
     matrix : ndarray of shape (d, e)
         The change of coordinates.
     inverse : ndarray of shape (e, d)
@@ -42,7 +40,6 @@ class Conditioning:
     """
 
     points: Points
-    pull: np.ndarray
     matrix: np.ndarray
     inverse: np.ndarray
 
@@ -58,6 +55,19 @@ class Conditioning:
         outside = np.zeros((n_rows, self.matrix.shape[0]))
         outside[: components.shape[0]] = components @ self.matrix.T
         return outside
+
+
+@dataclass(frozen=True)
+class Conditioning(LinearCoordinates):
+    """Coordinates in which the pull scatter is diagonal.
+
+    Attributes
+    ----------
+    pull : ndarray of shape (e,)
+        Its diagonal: 1, or less where clipped.
+    """
+
+    pull: np.ndarray
 
 
 def whiten_pull(

@@ -9,7 +9,7 @@ import numpy as np
 from lnml.estimators.lnml import LNML
 from lnml.estimators.mcml import MCML
 from lnml.estimators.mmc import MMC
-from lnml.objectives.lmnn import PAIR_BYTES
+from lnml.objectives.triplets import PAIR_BYTES
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
 # conditioned, embedded, centred, rotated, and a gradient.
@@ -23,14 +23,14 @@ def estimate_memory(
 ) -> int:
     """Estimate the peak memory of a fit, beyond the data and the running process.
 
-    An estimate for planning: what a fit of ``LMNN`` needs depends on how many
-    impostors are within reach of a row, which only the data tell. A fit never
+    An estimate for planning: what a fit with impostors needs depends on how many
+    of them are within reach of a row, which only the data tell. A fit never
     keeps more of them than fit scikit-learn's ``working_memory``; it raises a
     MemoryError that says so where it would have to.
 
     Parameters
     ----------
-    estimator : LMNN, MCML, MMC or LNML
+    estimator : LMNN, MCML, MMC, SupportVectorMetric, RelativeComparisons or LNML
         The estimator, not necessarily fitted.
     n_samples, n_features : int
         Shape of the training data.

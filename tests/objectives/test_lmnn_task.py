@@ -19,7 +19,8 @@ from toy_data import embedded, neighborhoods, sorted_blobs, training_set
 
 from lnml.conditioning import Conditioning, whiten_pull
 from lnml.kernels.protocol import Multipliers
-from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale, carry_over, row_maximum
+from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale
+from lnml.objectives.triplets import carry_over, row_maximum
 
 SIZES = [12, 1, 15, 9]
 
@@ -211,7 +212,7 @@ def plain_task(Z, y, P, push_weight):
     """A task in the coordinates as given."""
     kernels, embedding = embedded(Z, y)
     d = Z.shape[1]
-    conditioning = Conditioning(embedding.points, np.ones(d), np.eye(d), np.eye(d))
+    conditioning = Conditioning(embedding.points, np.eye(d), np.eye(d), np.ones(d))
     return LMNNTask(kernels, conditioning, neighborhoods(P), push_weight)
 
 

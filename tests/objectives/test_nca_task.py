@@ -16,7 +16,9 @@ def task_of(X, y):
     """NCA in the coordinates of the data."""
     training = training_set(X, np.unique(y, return_inverse=True)[1])
     d = X.shape[1]
-    plain = Conditioning(training.points, np.ones(d), np.eye(d), np.eye(d))
+    plain = Conditioning(
+        points=training.points, pull=np.ones(d), matrix=np.eye(d), inverse=np.eye(d)
+    )
     return NCATask(training.kernels, plain)
 
 

@@ -20,7 +20,9 @@ from lnml.estimators.validation import (
 )
 from lnml.kernels import get_kernels
 from lnml.metric import MahalanobisMetric
+from lnml.neighborhoods.assignment import warn_small_classes
 from lnml.neighborhoods.graph import Neighborhoods
+from lnml.neighborhoods.learned import nearest_neighborhoods
 from lnml.objectives.contract import MetricProblem, Solution, TrainingSet
 from lnml.solvers.monitor import Monitor
 
@@ -108,11 +110,12 @@ def store(
     solution: Solution,
     targets: Neighborhoods | None,
     training: TrainingSet,
-    classes: np.ndarray,
+    classes: np.ndarray | None,
 ) -> None:
-    """Set the fitted attributes; without targets there are none about them."""
+    """Set the fitted attributes; there are none about targets or classes without them."""
     store_solution(estimator, solution, training.points.data.dtype)
-    estimator.classes_ = classes
+    if classes is not None:
+        estimator.classes_ = classes
     if targets is not None:
         estimator.target_neighbors_ = targets.renumbered(training.order).to_graph()
         estimator.n_target_neighbors_ = np.diff(estimator.target_neighbors_.indptr)
@@ -128,6 +131,13 @@ def store_solution(estimator: Any, solution: Solution, dtype: Any) -> None:
     estimator.n_iter_ = len(solution.history)
     for name in ("classes_", "target_neighbors_", "n_target_neighbors_"):
         estimator.__dict__.pop(name, None)
+
+
+def nearest_targets(training: TrainingSet, classes: np.ndarray, n_neighbors: Any) -> Neighborhoods:
+    """Return the nearest rows of the same class by Euclidean distance."""
+    k = check_integer("n_neighbors", n_neighbors, 1)
+    warn_small_classes(np.diff(training.points.class_start), classes, k)
+    return nearest_neighborhoods(training, np.eye(training.points.data.shape[1]), k)
 
 
 def warm_components(components: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lnml.estimators.base import MetricLearner
+from lnml.estimators.base import MetricLearner, nearest_targets
 from lnml.estimators.validation import check_between, check_integer
-from lnml.neighborhoods.assignment import warn_small_classes
 from lnml.neighborhoods.graph import Neighborhoods
-from lnml.neighborhoods.learned import nearest_neighborhoods
 from lnml.objectives.contract import TrainingSet
 from lnml.objectives.lmnn import LMNNProblem
 
@@ -135,6 +133,4 @@ class LMNN(MetricLearner):
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
         """Return the nearest rows of the same class by Euclidean distance."""
-        k = check_integer("n_neighbors", self.n_neighbors, 1)
-        warn_small_classes(np.diff(training.points.class_start), classes, k)
-        return nearest_neighborhoods(training, np.eye(training.points.data.shape[1]), k)
+        return nearest_targets(training, classes, self.n_neighbors)

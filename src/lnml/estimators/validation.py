@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
+from lnml.metric import check_pairs
 from lnml.neighborhoods.graph import Neighborhoods
 
 
@@ -52,7 +53,10 @@ def check_pair_labels(labels: Any, n_pairs: int) -> np.ndarray:
     """Return labels 1 and -1 of pairs, or say what is wrong."""
     labels = np.asarray(labels)
     if labels.shape != (n_pairs,):
-        raise ValueError(f"labels has shape {labels.shape}, but there are {n_pairs} pairs")
+        raise ValueError(
+            f"labels has shape {labels.shape}, but there are {n_pairs} pairs: give one label for "
+            f"each pair"
+        )
     if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
         raise ValueError(
             f"labels must be 1 (similar) or -1 (dissimilar), got "
@@ -141,41 +145,61 @@ def check_labelled_pairs(
     estimator: BaseEstimator, pairs: Any, labels: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs (m, 2, d) as floats and whether each is similar, or say what is wrong."""
-    pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
-    if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] == 0:
-        raise ValueError(
-            f"pairs must have shape (m, 2, d), two points of d features in each entry; "
-            f"got {pairs.shape}"
-        )
+    pairs = check_pairs(pairs)
     validate_data(estimator, pairs[:, 0], dtype=[np.float64, np.float32])
-    labels = check_array(labels, ensure_2d=False, dtype=None)
-    if labels.shape != pairs.shape[:1]:
-        raise ValueError(
-            f"labels has shape {labels.shape}, but there are {pairs.shape[0]} pairs: give one "
-            f"label for each pair"
-        )
-    if not np.isin(labels, [1, -1]).all():
-        raise ValueError(
-            f"labels must be 1 (similar) or -1 (dissimilar), got {np.unique(labels)[:5]}"
-        )
-    similar = np.asarray(labels == 1)
+    similar = check_pair_labels(labels, len(pairs)) == 1
     if similar.all() or not similar.any():
         raise ValueError(
             "all pairs have the same label: a metric is learned from what tells similar from "
             "dissimilar pairs, so give some of both"
         )
-    largest = float(np.abs(pairs).max())
-    if largest > np.sqrt(np.finfo(pairs.dtype).max) / 1e3:
-        raise ValueError(
-            f"pairs hold values up to {largest:.1e}, whose squares overflow {pairs.dtype}: "
-            f"rescale them"
-        )
+    refuse_overflow("pairs", pairs)
     if not (pairs[~similar, 0] != pairs[~similar, 1]).any():
         raise ValueError(
             "all dissimilar pairs are of identical points: no metric can tell them apart; "
             "give pairs that differ"
         )
     return pairs, similar
+
+
+def check_triplets(triplets: Any) -> np.ndarray:
+    """Return triplets as a float array of shape (m, 3, d), or say what is wrong."""
+    triplets = check_array(
+        triplets,
+        ensure_2d=False,
+        allow_nd=True,
+        dtype=[np.float64, np.float32],
+        input_name="triplets",
+    )
+    if triplets.ndim != 3 or triplets.shape[1] != 3 or triplets.shape[2] == 0:
+        raise ValueError(
+            f"triplets must have shape (m, 3, d), the points anchor, near and far in each entry; "
+            f"got {triplets.shape}"
+        )
+    refuse_overflow("triplets", triplets)
+    if not (triplets != triplets[:, :1]).any():
+        raise ValueError(
+            "the three points of every triplet are the same: there is no distance to learn"
+        )
+    return triplets
+
+
+def check_basis(basis: Any, n_features: int) -> np.ndarray:
+    """Return a basis (d x m) in float64, the identity for None, or say what is wrong."""
+    if basis is None:
+        return np.eye(n_features)
+    found = np.array(basis, dtype=np.float64)
+    if found.ndim != 2 or found.shape[0] != n_features or found.shape[1] == 0:
+        raise ValueError(
+            f"basis has shape {found.shape}, but the data have {n_features} features: pass an "
+            f"array of shape ({n_features}, m), one direction per column"
+        )
+    if not np.isfinite(found).all():
+        raise ValueError("basis contains NaN or inf: pass finite directions")
+    empty = np.flatnonzero(~found.any(axis=0))
+    if empty.size:
+        raise ValueError(f"column {empty[0]} of basis is all zero, no direction: remove it")
+    return found
 
 
 def refuse_unknown(name: str, given: dict[str, Any], accepted: str) -> None:

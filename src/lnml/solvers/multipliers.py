@@ -24,6 +24,7 @@ SMOOTHING = 0.15
 COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
+LEAST_SOFTNESS = 0.2
 # How much further than it must a search looks, so that its result stays useful
 # while the metric moves: far in the first iteration, little in later ones.
 FIRST_MARGIN = 1.3
@@ -34,17 +35,41 @@ MISSED = 1.1
 WIDENING = 1.3
 
 
-class Evaluation(NamedTuple):
-    """A full look at one metric.
+class Certificate(NamedTuple):
+    """What the slopes of the hinges prove, and what they say about a metric.
 
-    ``directions`` are unit vectors (d x m) along which more metric would lower
-    the dual infeasibility: the negative eigenvectors of the certificate matrix.
+    Attributes
+    ----------
+    bound : float
+        Lower bound of the objective over all metrics.
+    directions : ndarray of shape (e, m)
+        Unit vectors along which more metric would lower the dual infeasibility.
+    room : ndarray of shape (m,) or inf
+        How much more along each would help.
+    easing : float
+        Factor by which more (or less) smoothing would serve the next steps.
+    """
+
+    bound: float
+    directions: np.ndarray
+    room: np.ndarray | float = np.inf
+    easing: float = 1.0
+
+
+class Evaluation(NamedTuple):
+    """A full look at one metric M, and at multiples of it where that is cheap.
+
+    ``objective`` is the exact one of ``multiple`` times M; the last four are those
+    of a :class:`Certificate`.
     """
 
     objective: float
-    bound: float
+    multiple: float
     n_active: int
+    bound: float
     directions: np.ndarray
+    room: np.ndarray | float
+    easing: float
 
 
 class HingeTask(Protocol):
@@ -103,9 +128,10 @@ def solve_hinge(
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
     task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
     start = task.evaluate(components, smoothing)
-    best, objective, bound = components, start.objective, max(start.bound, 0.0)
+    best, objective = _times(components, start.multiple), start.objective
+    bound = max(start.bound, 0.0)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, margin = [objective], MARGIN
+    objectives, margin, softness = [objective], MARGIN, 1.0
     if gap <= tol:
         monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
         return Found(best, objective, bound, gap, True)
@@ -123,7 +149,7 @@ def solve_hinge(
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
-            best, objective = components, seen.objective
+            best, objective = _times(components, seen.multiple), seen.objective
         bound = max(bound, seen.bound)
         gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
@@ -131,11 +157,20 @@ def solve_hinge(
         record = _record(iteration, objective, bound, gap, seen, minimum.n_evaluations)
         if monitor.step(record, partial(to_original, best)) or converged:
             break
-        task.update_multipliers(components, smoothing)
-        if warm or iteration >= COARSE_ITERATIONS:
-            smoothing = SMOOTHING
-            components = leave_saddle(components, seen.directions, scale)
+        settled = warm or iteration >= COARSE_ITERATIONS
+        easing = max(seen.easing, LEAST_SOFTNESS / softness) if settled else 1.0
+        softness *= easing
+        # With the new softness, so that multipliers never jump where it has grown.
+        task.update_multipliers(components, easing * smoothing)
+        if settled:
+            smoothing = SMOOTHING * softness
+            components = leave_saddle(components, seen.directions, scale, seen.room)
     return Found(best, objective, bound, gap, converged)
+
+
+def _times(components: np.ndarray, multiple: float) -> np.ndarray:
+    """Components of a multiple of the metric."""
+    return components if multiple == 1.0 else np.sqrt(multiple) * components
 
 
 def _record(

@@ -1,0 +1,129 @@
+"""Weights of a basis from relative comparisons, after Schultz and Joachims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from lnml.estimators.base import warm_components
+from lnml.estimators.triplets import TripletLearner
+from lnml.estimators.validation import check_basis, check_between, check_integer
+from lnml.objectives.contract import TrainingSet
+from lnml.objectives.frobenius import WeightedBasisProblem
+
+
+class RelativeComparisons(TripletLearner):
+    """Non-negative weights of features or given directions, by a proved optimality gap.
+
+    Minimises ``1/2 |M|_F^2 + C * sum over triplets of max(0, 1 + D_ij - D_il)``
+    over metrics ``M = A W A^T`` with W diagonal and not negative, where D is the
+    squared learned distance, j a target neighbour of row i and l a row of
+    another class. With the default basis, the identity, the metric weights the
+    features. The norm is that of the features as given, so their units matter:
+    standardise features that have none in common.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        Target neighbours of every row: its nearest rows of the same class by
+        Euclidean distance, ties to the lower index. ``fit(target_neighbors=...)``
+        replaces them.
+    C : float, default=1.0
+        Weight of the hinges, above 0.
+    basis : array of shape (d, m), default=None
+        A, one direction per column; None is the identity.
+    max_iter : int, default=100
+        Most iterations; one is up to 30 L-BFGS steps and one exact search.
+    tol : float, default=1e-3
+        Largest relative duality gap, (objective - bound) / max(objective, floor).
+    warm_start : bool, default=False
+        Start from the weights of the last fit; all are equal otherwise.
+    callback : callable, default=None
+        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        return True to stop with the best metric so far.
+    verbose : int, default=0
+        Show a live line on stderr.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (m,)
+        Diagonal of W.
+    components_ : ndarray of shape (m, d)
+        L = W^(1/2) A^T; the learned squared distance is the sum of squares of L (a - b).
+    objective_ : float
+        The exact objective at ``components_``.
+    duality_gap_ : float
+        Proved: no weights have an objective below
+        ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
+        a millionth of the objective of zero weights (docs/frobenius.md).
+    converged_ : bool
+        Whether the fit met its stopping rule.
+    history_ : list of dict
+        One record per iteration: objective, bound, gap, certified (whether the
+        objective is exact, by a full search), n_active triplets, n_evaluations,
+        seconds.
+    n_iter_ : int
+        Number of iterations.
+    target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)
+        The target neighbours used; absent after ``fit_triplets``.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Schultz, Joachims. Learning a distance metric from relative comparisons. NIPS 2003.
+
+    Examples
+    --------
+    >>> from lnml import RelativeComparisons
+    >>> triplets = [[[0, 0], [1, 0], [0, 2]], [[1, 1], [3, 1], [1, 4]]]
+    >>> RelativeComparisons(tol=1e-6).fit_triplets(triplets).weights_.round(2)
+    array([0.  , 0.25])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 3,
+        C: float = 1.0,
+        basis: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        callback: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.C = C
+        self.basis = basis
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """Diagonal of W, shape (m,)."""
+        check_is_fitted(self, "components_")
+        basis = check_basis(self.basis, self.n_features_in_)
+        return (self.components_**2).sum(axis=1) / (basis**2).sum(axis=0)
+
+    def metric_problem(self, training: TrainingSet) -> WeightedBasisProblem:
+        """Return the problem over the training data."""
+        check_between("tol", self.tol, 0.0, 1.0)
+        return WeightedBasisProblem(
+            training,
+            check_between("C", self.C, 0.0, np.inf),
+            check_basis(self.basis, training.points.data.shape[1]),
+            check_integer("max_iter", self.max_iter, 1),
+        )
+
+    def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Components (m x d) of equal weights, or of the last fit."""
+        start = check_basis(self.basis, X.shape[1]).T
+        if self.warm_start and hasattr(self, "components_"):
+            return warm_components(self.components_, start.shape)
+        return start

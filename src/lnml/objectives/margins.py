@@ -1,0 +1,60 @@
+"""A sample of triplets, to find the scale of a start from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from lnml.objectives.triplets import TripletTask
+
+
+class Sample(NamedTuple):
+    """D_ij - D_il of some triplets, and how to get from them to all.
+
+    Attributes
+    ----------
+    margins : ndarray
+        The differences, largest first.
+    pull : float
+        Sum of D_ij over the target pairs of the sampled rows.
+    per_row : float
+        Times this, a sum over ``margins`` stands for all impostors of those rows.
+    all_rows : float
+        Times this, it stands for all rows.
+    """
+
+    margins: np.ndarray
+    pull: float
+    per_row: float
+    all_rows: float
+
+
+def sample_margins(
+    task: TripletTask, components: np.ndarray, n_rows: int = 64, n_columns: int = 2048
+) -> Sample:
+    """Look at some rows and impostors: enough to find a scale to start from."""
+    rng = np.random.default_rng(0)
+    kernels, targets = task.kernels, task.targets
+    embedding = kernels.embed(task.points, components)
+    distances = kernels.distances(embedding, targets)
+    if task.impostors is not None:
+        # One target and one impostor in each row that has any.
+        margins = distances - kernels.distances(embedding, task.impostors)
+        return Sample(np.sort(margins)[::-1], float(distances.sum()), 1.0, 1.0)
+    filled = np.flatnonzero(np.diff(targets.indptr))
+    rows = rng.permutation(filled)[:n_rows]
+    columns = rng.permutation(task.points.n_rows)[:n_columns]
+    impostors = cdist(
+        kernels.rows(embedding, rows), kernels.rows(embedding, columns), "sqeuclidean"
+    )
+    row_class = task.points.row_class
+    impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
+    pull, found = 0.0, []
+    for row, to_impostors in zip(rows, impostors, strict=True):
+        own = distances[targets.indptr[row] : targets.indptr[row + 1]]
+        pull += float(own.sum())
+        found.append((own[:, None] - to_impostors[np.isfinite(to_impostors)]).ravel())
+    margins = np.sort(np.concatenate(found))[::-1]
+    return Sample(margins, pull, task.points.n_rows / columns.size, filled.size / rows.size)
