@@ -2,11 +2,11 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lnml import LMNN, LNML, MCML
+from lnml import LMNN, LNML, LNMLCV, MCML
 
 
 # What scikit-learn itself skips here is its array API check: it runs only with
 # SCIPY_ARRAY_API=1, and none of these estimators claims array API support.
-@parametrize_with_checks([LMNN(), MCML(), LNML(), LNML(MCML())])
+@parametrize_with_checks([LMNN(), MCML(), LNML(), LNML(MCML()), LNMLCV()])
 def test_scikit_learn_check(estimator, check):
     check(estimator)

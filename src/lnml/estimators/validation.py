@@ -42,6 +42,17 @@ def check_training_data(
         raise ValueError(f"{error}\n{cure}") from error
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    check_learnable(X, classes, codes)
+    largest = float(np.abs(X).max())
+    if largest > np.sqrt(np.finfo(X.dtype).max) / 1e3:
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares overflow {X.dtype}: rescale it"
+        )
+    return X, classes, codes
+
+
+def check_learnable(X: np.ndarray, classes: np.ndarray, codes: np.ndarray) -> None:
+    """Refuse rows from which nothing can be learned; ``classes`` are those that occur."""
     if classes.size < 2:
         raise ValueError(
             f"y holds one class only ({classes[0]!r}): a metric is learned from what tells "
@@ -52,14 +63,8 @@ def check_training_data(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
-    largest = float(np.abs(X).max())
-    if largest > np.sqrt(np.finfo(X.dtype).max) / 1e3:
-        raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares overflow {X.dtype}: rescale it"
-        )
     if not (X != X[0]).any():
         raise ValueError("all rows of X are the same: there is no distance to learn")
-    return X, classes, codes
 
 
 def check_target_neighbors(graph: Any, codes: np.ndarray) -> Neighborhoods:

@@ -1,0 +1,220 @@
+"""LNMLCV against a grid search over LNML that shares no work between fits."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from lnml import LMNN, LNML, LNMLCV, MCML, estimate_memory, least_trusted
+from lnml.datasets import load_dataset
+
+GRID = [(3, 3, 3), (1, 3, 5)]
+
+
+def rows_of(name):
+    data = load_dataset(name)
+    return data.data, data.target
+
+
+def grid_search(base, grid, cv, scoring=None, n_neighbors=1):
+    """The same search with scikit-learn's parts alone."""
+    candidates = [
+        {"lnml__k_min": [k_min], "lnml__k_av": [k_av], "lnml__k_max": [k_max]}
+        for k_min, k_av, k_max in grid
+    ]
+    pipeline = make_pipeline(LNML(base), KNeighborsClassifier(n_neighbors))
+    return GridSearchCV(pipeline, candidates, cv=cv, scoring=scoring)
+
+
+@pytest.mark.parametrize("name", ["wine", "iris"])
+@pytest.mark.parametrize(
+    ("base", "grid"), [(LMNN(), GRID), (MCML(), [(3, 3, 3), (5, 5, 5)])], ids=["LMNN", "MCML"]
+)
+def test_without_warm_grid_scores_are_those_of_a_grid_search(name, base, grid):
+    X, y = rows_of(name)
+    cv = StratifiedKFold(2, shuffle=True, random_state=1)
+    ours = LNMLCV(base, grid=grid, cv=cv, warm_grid=False).fit(X, y)
+    theirs = grid_search(base, grid, cv).fit(X, y)
+    for key in ("split0_test_score", "split1_test_score", "mean_test_score", "std_test_score"):
+        assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], rtol=1e-12)
+    assert_array_equal(ours.cv_results_["rank_test_score"], theirs.cv_results_["rank_test_score"])
+    assert ours.best_index_ == theirs.best_index_
+    assert_allclose(ours.best_score_, theirs.best_score_)
+
+
+def test_warm_grid_finds_metrics_as_good():
+    X, y = rows_of("balance_scale")
+    cold, warm = (LNMLCV(warm_grid=flag).fit(X, y) for flag in (False, True))
+    assert_allclose(
+        warm.cv_results_["mean_test_score"], cold.cv_results_["mean_test_score"], atol=0.03
+    )
+
+
+def test_refit_is_lnml_with_the_best_sizes():
+    X, y = rows_of("wine")
+    model = LNMLCV(grid=GRID).fit(X, y)
+    assert model.best_params_ == dict(
+        zip(("k_min", "k_av", "k_max"), GRID[model.best_index_], strict=True)
+    )
+    alone = LNML(**model.best_params_).fit(X, y)
+    assert isinstance(model.best_estimator_, LNML)
+    assert_array_equal(model.components_, alone.components_)
+    assert_array_equal(model.target_neighbors_.toarray(), alone.target_neighbors_.toarray())
+    assert_array_equal(model.n_target_neighbors_, alone.n_target_neighbors_)
+    assert model.objective_ == alone.objective_
+    assert model.converged_ and model.duality_gap_ <= 1e-3
+    assert_array_equal(model.transform(X), alone.transform(X))
+    assert_array_equal(model.classes_, np.unique(y))
+    assert least_trusted(model, 5).shape == (5,)
+
+
+def test_results_have_the_layout_of_scikit_learn():
+    X, y = rows_of("iris")
+    results = LNMLCV(grid=GRID, cv=3).fit(X, y).cv_results_
+    reference = grid_search(LMNN(max_iter=5, tol=0.3), GRID[:1], 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = reference.fit(X, y).cv_results_
+    assert set(results) == {key.replace("lnml__", "") for key in expected}
+    assert results["params"] == [
+        {"k_min": 3, "k_av": 3, "k_max": 3},
+        {"k_min": 1, "k_av": 3, "k_max": 5},
+    ]
+    splits = np.array([results[f"split{fold}_test_score"] for fold in range(3)])
+    assert_allclose(results["mean_test_score"], splits.mean(axis=0))
+    assert_allclose(results["std_test_score"], splits.std(axis=0))
+    assert (results["mean_fit_time"] > 0).all()
+
+
+def test_first_of_equal_candidates_is_chosen():
+    X, y = rows_of("iris")
+    model = LNMLCV(grid=[(3, 3, 3), (3, 3, 3), (3, 3, 4)], warm_grid=False).fit(X, y)
+    assert model.best_index_ == 0
+    assert_array_equal(model.cv_results_["rank_test_score"], 1)
+
+
+@pytest.mark.parametrize(
+    ("base", "n_candidates", "n_folds", "last"),
+    [(LMNN(), 5, 2, (2, 3, 5)), (MCML(tol=0.1), 6, 5, (30, 30, 30))],
+    ids=["LMNN", "MCML"],
+)
+def test_default_grid(base, n_candidates, n_folds, last):
+    X, y = rows_of("iris")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LNMLCV(base, tol=0.1, max_rounds=2).fit(X[:, 2:], y)
+    assert len(model.cv_results_["params"]) == n_candidates
+    assert model.n_splits_ == n_folds
+    assert tuple(model.cv_results_["params"][-1].values()) == last
+
+
+def test_sizes_beyond_a_class_are_capped():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), np.repeat(["a", "b", "c"], [14, 12, 4])
+    X[:, 0] += np.repeat([0.0, 2.0, 4.0], [14, 12, 4])
+    with pytest.warns(UserWarning, match=r"c \(4 rows\)"):
+        model = LNMLCV(grid=[(5, 5, 5)]).fit(X, y)
+    assert_array_equal(model.n_target_neighbors_, np.repeat([5, 5, 3], [14, 12, 4]))
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", make_scorer(balanced_accuracy_score)])
+def test_scoring_and_its_neighbors(scoring):
+    X, y = rows_of("balance_scale")
+    X, y = X[::3], y[::3]
+    cv = StratifiedKFold(2, shuffle=True, random_state=0)
+    ours = LNMLCV(grid=GRID, scoring=scoring, scoring_neighbors=5, warm_grid=False).fit(X, y)
+    theirs = grid_search(LMNN(), GRID, cv, "balanced_accuracy", 5).fit(X, y)
+    assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+
+
+def test_folds_may_be_given_as_indices():
+    X, y = rows_of("wine")
+    folds = list(StratifiedKFold(2).split(X, y))
+    model = LNMLCV(grid=GRID, cv=folds).fit(X, y)
+    same = LNMLCV(grid=GRID, cv=StratifiedKFold(2)).fit(X, y)
+    assert_array_equal(model.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"])
+
+
+def test_processes_change_nothing():
+    X, y = rows_of("wine")
+    one, two = (LNMLCV(grid=GRID, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
+    assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    assert_array_equal(one.components_, two.components_)
+
+
+def test_in_a_pipeline_nested_and_pickled():
+    X, y = rows_of("wine")
+    model = LNMLCV(LMNN(push_weight=0.4), grid=GRID)
+    pipeline = make_pipeline(StandardScaler(), model, KNeighborsClassifier(1))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
+    copy = clone(model).set_params(estimator__push_weight=0.3)
+    assert copy.estimator.push_weight == 0.3 and not hasattr(copy, "components_")
+    fitted = pickle.loads(pickle.dumps(pipeline.fit(X, y)))
+    assert_array_equal(fitted.predict(X), pipeline.predict(X))
+
+
+def test_pandas_and_float32():
+    pandas = pytest.importorskip("pandas")
+    data = load_dataset("iris")
+    frame = pandas.DataFrame(data.data.astype(np.float32), columns=data.feature_names)
+    model = LNMLCV(grid=GRID).set_output(transform="pandas").fit(frame, data.target)
+    assert model.components_.dtype == np.float32
+    assert list(model.feature_names_in_) == data.feature_names
+    assert model.transform(frame).shape == (150, 4)
+
+
+def test_verbose_shows_every_fit(capsys):
+    LNMLCV(grid=GRID, verbose=1).fit(*rows_of("iris"))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "LNMLCV fold 1 sizes (1, 3, 5)" in shown.err
+    assert shown.err.count("\n") == 5
+
+
+def test_unfinished_fits_are_told():
+    X, y = rows_of("balance_scale")
+    with pytest.warns(ConvergenceWarning, match="fits of the inner cross-validation"):
+        LNMLCV(grid=[(1, 3, 5)], max_rounds=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (LNMLCV(grid=[]), "sequence of"),
+        (LNMLCV(grid=3), "sequence of"),
+        (LNMLCV(grid=[3]), "sequence of"),
+        (LNMLCV(grid=[(1, 3)]), "sequence of"),
+        (LNMLCV(grid=[(4, 3, 5)]), "k_min <= k_av <= k_max"),
+        (LNMLCV(MCML(), grid=[(1, 3, 5)]), "MCML needs"),
+        (LNMLCV(cv=1), "cv must be a whole number >= 2"),
+        (LNMLCV(scoring="accurate"), "accurate"),
+        (LNMLCV(scoring_neighbors=0), "scoring_neighbors must be"),
+        (LNMLCV(scoring_neighbors=76), "75 rows"),
+        (LNMLCV(tol=0), "tol must be"),
+        (LNMLCV(max_rounds=0), "max_rounds must be"),
+        (LNMLCV(cv=[(np.arange(40), np.arange(40, 150))]), "fold 0 cannot be used"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*rows_of("iris"))
+    assert not hasattr(model, "n_splits_") and not hasattr(model, "cv_results_")
+
+
+def test_base_that_cannot_be_coupled():
+    with pytest.raises(TypeError, match="metric_problem"):
+        LNMLCV(KNeighborsClassifier()).fit(*rows_of("iris"))
+
+
+def test_memory_is_that_of_the_last_fit():
+    assert estimate_memory(LNMLCV(MCML()), 5000, 20) == estimate_memory(MCML(), 5000, 20)
