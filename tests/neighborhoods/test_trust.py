@@ -46,7 +46,8 @@ def test_costs_of_lmnn(name):
 
 def test_costs_of_mcml():
     X, y = shuffled("iris")
-    model = LNML(MCML(), k_min=4, k_av=4, k_max=4).fit(X, y)
+    X = X[:, :2]
+    model = LNML(MCML(), k_min=4, k_av=4, k_max=4, tol=1e-2).fit(X, y)
     D = squared_distances(model, X)
     rows, columns = model.target_neighbors_.nonzero()
     expected = [mcml_cost(D, i, j, 4) for i, j in zip(rows, columns, strict=True)]

@@ -18,7 +18,7 @@ from lnml.neighborhoods.learned import (
     choose_ranked,
     rank_at_metric,
 )
-from lnml.objectives.contract import Solution, TrainingSet
+from lnml.objectives.contract import TrainingSet
 from lnml.solvers.alternation import Alternation, alternate
 from lnml.solvers.monitor import Monitor
 
@@ -63,7 +63,7 @@ class Coupling:
         self.training = TrainingSet.from_labels(X, codes, get_kernels())
         self.problem = base.metric_problem(self.training)
         self.start = base.initial_components(X, codes)
-        self._ranked_at_start: Ranked | None = None
+        self._shared: tuple[np.ndarray, Ranked] | None = None
 
     def check(self, sizes: Sizes) -> None:
         """Refuse sizes that differ between rows where the problem needs fixed ones."""
@@ -74,14 +74,15 @@ class Coupling:
                 f"k_min={sizes.k_min}, k_av={sizes.k_av}, k_max={sizes.k_max}"
             )
 
-    def rank_at_start(self, k_max: int) -> None:
-        """Rank partners at M0 once for all sizes up to ``k_max``.
+    def share_ranking(self, start: np.ndarray, k_max: int) -> None:
+        """Rank partners once for all fits from this start with sizes up to ``k_max``.
 
         A problem with fixed row sizes may let costs depend on the size
         (docs/contract.md), so it has nothing to share here.
         """
         if not self.problem.fixed_row_sizes:
-            self._ranked_at_start = rank_at_metric(self.problem, self.training, self.start, k_max)
+            ranked = rank_at_metric(self.problem, self.training, start, k_max)
+            self._shared = (start, ranked)
 
     def learn(
         self,
@@ -91,14 +92,13 @@ class Coupling:
         tol: float,
         max_rounds: int,
         monitor: Monitor,
-        first: Solution | None = None,
     ) -> Alternation:
         """Learn metric and neighbourhoods; see :func:`lnml.solvers.alternation.alternate`."""
 
         def assign(components: np.ndarray) -> Assignment:
-            known = self._ranked_at_start
-            if known is not None and components is self.start:
-                return choose_ranked(self.problem, self.training, components, known, sizes)
+            if self._shared is not None and components is self._shared[0]:
+                ranked = self._shared[1]
+                return choose_ranked(self.problem, self.training, components, ranked, sizes)
             return assign_at_metric(self.problem, self.training, components, sizes)
 
         return alternate(
@@ -108,7 +108,6 @@ class Coupling:
             tol=tol,
             max_rounds=max_rounds,
             monitor=monitor,
-            first=first,
         )
 
     def target_costs(self, found: Alternation) -> sparse.csr_array:

@@ -62,9 +62,9 @@ class LNMLCV(MahalanobisMetric):
 
     Every candidate of ``grid`` is fitted on the training part of every fold and
     judged by nearest-neighbour classification of the rest; LNML with the best
-    sizes is then fitted on all rows. Candidates of a fold share their data and
-    what is known at the first metric, which makes this cheaper than a grid
-    search around :class:`LNML` (docs/lnml_cv.md).
+    sizes is then fitted on all rows. Candidates of a fold share their data,
+    and start where the first of them ended, which makes this cheaper than a
+    grid search around :class:`LNML` (docs/lnml_cv.md).
 
     Parameters
     ----------
@@ -90,9 +90,10 @@ class LNMLCV(MahalanobisMetric):
     tol : float, default=1e-3
         Tolerance of the last metric of every fit.
     warm_grid : bool, default=True
-        Start the first metric step of a candidate from the metric of the one
-        before it in the grid. First neighbourhoods are those of the base
-        estimator's ``init`` in any case, and so is the final fit.
+        Start all candidates but the first from the metric that the first one
+        found, and the final fit likewise. With False everything starts from the
+        base estimator's ``init``; scores are then those of a grid search over
+        :class:`LNML`, and ``best_estimator_`` is what LNML with these sizes gives.
     verbose : int, default=0
         Show a live line on stderr for every fit.
     random_state : int or RandomState, default=0
@@ -185,16 +186,19 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 for number, split in enumerate(splits)
             )
             self._choose(grid, folds)
-            self.best_estimator_ = LNML(
-                self.estimator,
-                **self.best_params_,
-                max_rounds=self.max_rounds,
-                tol=self.tol,
-                verbose=self.verbose,
-            ).fit(X, y)
+            self.best_estimator_ = self._refit(X, y)
             for name in DELEGATED:
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    def _refit(self, X: Any, y: Any) -> LNML:
+        """Fit the best candidate on all rows, the way it was fitted in the folds."""
+        model = LNML(self.estimator, max_rounds=self.max_rounds, tol=self.tol, verbose=self.verbose)
+        if self.warm_grid and self.best_index_ > 0:
+            model.set_params(**self.cv_results_["params"][0]).fit(X, y)
+            model.set_params(warm_start=True)
+        model.set_params(**self.best_params_).fit(X, y)
+        return model.set_params(warm_start=False)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Neighbourhoods are learned, so nothing is routed to the base estimator."""
@@ -318,21 +322,21 @@ class _Search:
             coupling = Coupling(
                 clone(self.base), X[train], np.unique(y[train], return_inverse=True)[1]
             )
-            coupling.rank_at_start(max(sizes.k_max for sizes in self.grid))
-            last = None
+            origin, most = coupling.start, max(sizes.k_max for sizes in self.grid)
+            coupling.share_ranking(origin, most)
             for sizes in self.grid:
                 monitor = Monitor(f"LNMLCV fold {number} sizes {tuple(sizes)}", self.verbose)
                 found = coupling.learn(
                     sizes,
-                    coupling.start,
+                    origin,
                     tol=self.tol,
                     max_rounds=self.max_rounds,
                     monitor=monitor,
-                    first=last,
                 )
                 monitor.close()
-                if self.warm:
-                    last = found.solution
+                if self.warm and origin is coupling.start:
+                    origin = found.solution.components
+                    coupling.share_ranking(origin, most)
                 learned = time.perf_counter()
                 components = found.solution.components.astype(X.dtype)
                 score = self._score(

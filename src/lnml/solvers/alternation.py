@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -56,7 +56,6 @@ def alternate(
     tol: float,
     max_rounds: int,
     monitor: Monitor,
-    first: Solution | None = None,
 ) -> Alternation:
     """Alternate until the neighbourhoods repeat after a metric solved to ``tol``.
 
@@ -74,23 +73,20 @@ def alternate(
         Most rounds.
     monitor : Monitor
         Receives one record per round.
-    first : Solution, optional
-        Metric and state in which the first metric step starts, where a similar
-        problem is solved already; the first neighbourhoods are those of
-        ``components`` all the same.
     """
     assigned = assign(components)
     targets, changed = assigned.targets, assigned.targets.size
     solution = Solution(components, assigned.objective)
-    start = solution if first is None else first
+    state: Any = None
     round_tol = max(tol, LOOSEST_TOL)
     for number in range(1, max_rounds + 1):
         if number == max_rounds:
             round_tol = tol
         before = assigned.objective
-        part = monitor.within(f"round {number}")
-        solution = _metric_step(problem, targets, solution, start, before, round_tol, part)
-        start = solution
+        solution = _metric_step(
+            problem, targets, solution, before, round_tol, state, monitor.within(f"round {number}")
+        )
+        state = solution.state
         record = _record(number, before, solution, changed, targets, round_tol)
         if monitor.step(record, solution.components.copy):
             return Alternation(solution, targets, False, monitor.history)
@@ -114,13 +110,13 @@ def _metric_step(
     problem: MetricProblem,
     targets: Neighborhoods,
     last: Solution,
-    start: Solution,
     objective: float,
     tol: float,
+    state: Any,
     monitor: Monitor,
 ) -> Solution:
     """Solve for the metric; keep the last one where the solver does not improve on it."""
-    found = problem.solve(targets, start.components, tol=tol, state=start.state, monitor=monitor)
+    found = problem.solve(targets, last.components, tol=tol, state=state, monitor=monitor)
     if not np.isfinite(found.objective):
         raise FloatingPointError(
             f"{type(problem).__name__}.solve returned an objective of {found.objective}: "
