@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lnml.estimators.lnml import LNML
+from lnml.estimators.lnml_cv import LNMLCV
 from lnml.estimators.mcml import MCML
 from lnml.estimators.mmc import MMC
 from lnml.objectives.triplets import PAIR_BYTES
@@ -30,8 +31,9 @@ def estimate_memory(
 
     Parameters
     ----------
-    estimator : LMNN, MCML, MMC, SupportVectorMetric, RelativeComparisons or LNML
-        The estimator, not necessarily fitted.
+    estimator : LMNN, MCML, MMC, SupportVectorMetric, RelativeComparisons, LNML or LNMLCV
+        The estimator, not necessarily fitted. Of LNMLCV the last fit is meant, on all rows;
+        with ``n_jobs`` every process needs memory of its own.
     n_samples, n_features : int
         Shape of the training data.
     dtype : dtype, default=float64
@@ -47,7 +49,7 @@ def estimate_memory(
     >>> print(f"{estimate_memory(LMNN(), 60_000, 164, 'float32') / 2**20:.0f} MiB")
     401 MiB
     """
-    base = estimator.estimator if isinstance(estimator, LNML) else estimator
+    base = estimator.estimator if isinstance(estimator, (LNML, LNMLCV)) else estimator
     itemsize = np.dtype(dtype).itemsize
     total = DATA_COPIES * n_samples * n_features * itemsize
     square = 6 * n_features * n_features * 8

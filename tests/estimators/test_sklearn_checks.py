@@ -2,11 +2,37 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lnml import ITML, LMNN, LNML, MCML, MMC, NCA
+from lnml import (
+    ITML,
+    LMNN,
+    LNML,
+    LNMLCV,
+    MCML,
+    MMC,
+    NCA,
+    RelativeComparisons,
+    SupportVectorMetric,
+)
+
+ESTIMATORS = [
+    LMNN(),
+    MCML(),
+    NCA(),
+    ITML(),
+    MMC(),
+    RelativeComparisons(),
+    SupportVectorMetric(),
+    LNML(),
+    LNML(MCML()),
+    LNML(MMC()),
+    LNML(RelativeComparisons()),
+    LNML(SupportVectorMetric()),
+    LNMLCV(),
+]
 
 
 # What scikit-learn itself skips here is its array API check: it runs only with
 # SCIPY_ARRAY_API=1, and none of these estimators claims array API support.
-@parametrize_with_checks([LMNN(), MCML(), NCA(), LNML(), LNML(MCML()), ITML(), MMC(), LNML(MMC())])
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

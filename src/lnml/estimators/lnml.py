@@ -6,17 +6,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from lnml.estimators.base import (
-    MetricLearner,
     store,
     untouched_on_failure,
     warm_components,
     warn_if_unfinished,
 )
-from lnml.estimators.lmnn import LMNN
+from lnml.estimators.coupling import Coupling, coupled_base
 from lnml.estimators.validation import (
     check_between,
     check_integer,
@@ -25,10 +23,7 @@ from lnml.estimators.validation import (
 )
 from lnml.kernels import get_kernels
 from lnml.metric import MahalanobisMetric
-from lnml.neighborhoods.assignment import Sizes, check_sizes, warn_small_classes
-from lnml.neighborhoods.learned import assign_at_metric
-from lnml.objectives.contract import MetricProblem, TrainingSet
-from lnml.solvers.alternation import alternate
+from lnml.neighborhoods.assignment import check_sizes, warn_small_classes
 from lnml.solvers.monitor import Monitor
 
 
@@ -72,6 +67,10 @@ class LNML(MahalanobisMetric):
         The learned neighbourhoods.
     n_target_neighbors_ : ndarray of shape (n,)
         How many target neighbours each row received.
+    target_costs_ : scipy.sparse.csr_array of shape (n, n)
+        What each pair of ``target_neighbors_`` costs at the learned metric, in
+        the same order; their sum is ``objective_``, less what the base
+        estimator asks apart from pairs (nothing, for LMNN and MCML).
     objective_ : float
         The objective at the learned metric and neighbourhoods.
     duality_gap_ : float or None
@@ -144,19 +143,17 @@ class LNML(MahalanobisMetric):
         refuse_unknown(type(self).__name__, unknown, "X and y")
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
         with untouched_on_failure(self), get_kernels().session():
-            base = self._base_estimator()
+            base = coupled_base(self.estimator)
             sizes = check_sizes(self.k_min, self.k_av, self.k_max)
             tol = check_between("tol", self.tol, 0.0, 1.0)
             max_rounds = check_integer("max_rounds", self.max_rounds, 1)
             X, classes, codes = check_training_data(self, X, y)
-            training = TrainingSet.from_labels(X, codes, get_kernels())
-            problem = base.metric_problem(training)
-            _check_coupling(base, problem, sizes)
+            coupling = Coupling(base, X, codes)
+            coupling.check(sizes)
             warn_small_classes(np.bincount(codes), classes, sizes.k_av)
-            found = alternate(
-                problem,
-                lambda components: assign_at_metric(problem, training, components, sizes),
-                self._start(base, X, codes),
+            found = coupling.learn(
+                sizes,
+                self._start(coupling),
                 tol=tol,
                 max_rounds=max_rounds,
                 monitor=monitor,
@@ -168,7 +165,8 @@ class LNML(MahalanobisMetric):
                 history=found.history,
                 stopped=monitor.stopped,
             )
-            store(self, solution, found.targets, training, classes)
+            store(self, solution, found.targets, coupling.training, classes)
+            self.target_costs_ = coupling.target_costs(found)
             self.estimator_ = base
         warn_if_unfinished(self, solution, "max_rounds")
         return self
@@ -177,30 +175,8 @@ class LNML(MahalanobisMetric):
         """Neighbourhoods are learned, so nothing is routed to the base estimator."""
         return MetadataRouter(owner=self)
 
-    def _base_estimator(self) -> Any:
-        base = LMNN() if self.estimator is None else self.estimator
-        reason = getattr(base, "not_coupled_because", "")
-        if reason or not isinstance(base, MetricLearner):
-            raise TypeError(
-                f"LNML cannot couple with {type(base).__name__}{reason and f', because {reason}'}: "
-                f"neighbourhood learning needs an objective that is a sum of costs of target "
-                f"pairs, offered by a subclass of lnml.estimators.base.MetricLearner through "
-                f"metric_problem(training); docs/contract.md shows how"
-            )
-        return clone(base)
-
-    def _start(self, base: Any, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def _start(self, coupling: Coupling) -> np.ndarray:
         """Components of M0: warm start, or what the base estimator starts from."""
-        components = base.initial_components(X, codes)
         if self.warm_start and hasattr(self, "components_"):
-            return warm_components(self.components_, components.shape)
-        return components
-
-
-def _check_coupling(base: MetricLearner, problem: MetricProblem, sizes: Sizes) -> None:
-    if problem.fixed_row_sizes and not sizes.k_min == sizes.k_av == sizes.k_max:
-        raise ValueError(
-            f"{type(base).__name__} needs k_min = k_av = k_max: its objective divides by the size "
-            f"of each neighbourhood, so sizes cannot be traded between rows; got "
-            f"k_min={sizes.k_min}, k_av={sizes.k_av}, k_max={sizes.k_max}"
-        )
+            return warm_components(self.components_, coupling.start.shape)
+        return coupling.start

@@ -81,6 +81,13 @@ def check_training_data(
         raise ValueError(f"{error}\n{cure}") from error
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    check_learnable(X, classes, codes)
+    refuse_overflow("X", X)
+    return X, classes, codes
+
+
+def check_learnable(X: np.ndarray, classes: np.ndarray, codes: np.ndarray) -> None:
+    """Refuse rows from which nothing can be learned; ``classes`` are those that occur."""
     if classes.size < 2:
         raise ValueError(
             f"y holds one class only ({classes[0]!r}): a metric is learned from what tells "
@@ -91,10 +98,8 @@ def check_training_data(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
-    refuse_overflow("X", X)
     if not (X != X[0]).any():
         raise ValueError("all rows of X are the same: there is no distance to learn")
-    return X, classes, codes
 
 
 def refuse_overflow(name: str, values: np.ndarray) -> None:

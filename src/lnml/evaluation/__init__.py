@@ -1,5 +1,6 @@
-"""Compare metrics by what they are for: nearest-neighbour classification."""
+"""What a learned metric is worth, and which rows it was learned from with least trust."""
 
 from lnml.evaluation.crossval import FoldResult, cross_validate, predict_nearest
+from lnml.evaluation.trust import least_trusted
 
-__all__ = ["FoldResult", "cross_validate", "predict_nearest"]
+__all__ = ["FoldResult", "cross_validate", "least_trusted", "predict_nearest"]

@@ -30,21 +30,39 @@ def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int)
 def assign_at_metric(
     problem: MetricProblem, training: TrainingSet, components: np.ndarray, sizes: Sizes
 ) -> Assignment:
-    """Return the neighbourhoods of least cost for a metric problem, exactly.
+    """Return the neighbourhoods of least cost for a metric problem, exactly."""
+    ranked = rank_at_metric(problem, training, components, sizes.k_max)
+    return choose_ranked(problem, training, components, ranked, sizes)
 
-    Where costs grow with distance only the K_max nearest partners of a row can
-    be chosen, so only they need a cost.
+
+def rank_at_metric(
+    problem: MetricProblem, training: TrainingSet, components: np.ndarray, k_max: int
+) -> Ranked:
+    """Return the ``k_max`` cheapest partners of every row.
+
+    Where costs grow with distance these are the nearest, and no other pair
+    needs a cost.
     """
-    if problem.cost_grows_with_distance:
-        distances, columns = _same_class_nearest(training, components, sizes.k_max)
-        pairs, position = _pattern_of(columns)
-        pair_costs = round_ties(problem.pair_costs(components, pairs))
-        costs = np.full(columns.shape, np.inf)
-        costs[columns >= 0] = pair_costs[position]
-        # Equal up to rounding is equal: rank order and cost order must agree.
-        ranked = Ranked(columns, np.maximum.accumulate(costs, axis=1), distances)
-    else:
-        ranked = _rank_all_pairs(problem, training, components, sizes.k_max)
+    if not problem.cost_grows_with_distance:
+        return _rank_all_pairs(problem, training, components, k_max)
+    distances, columns = _same_class_nearest(training, components, k_max)
+    pairs, position = _pattern_of(columns)
+    pair_costs = round_ties(problem.pair_costs(components, pairs))
+    costs = np.full(columns.shape, np.inf)
+    costs[columns >= 0] = pair_costs[position]
+    # Equal up to rounding is equal: rank order and cost order must agree.
+    return Ranked(columns, np.maximum.accumulate(costs, axis=1), distances)
+
+
+def choose_ranked(
+    problem: MetricProblem,
+    training: TrainingSet,
+    components: np.ndarray,
+    ranked: Ranked,
+    sizes: Sizes,
+) -> Assignment:
+    """Return the neighbourhoods of least cost among ranked partners, ``k_max`` of them or more."""
+    ranked = Ranked(*(part[:, : sizes.k_max] for part in ranked))
     targets = choose(ranked, sizes, training.order)
     rows, _ = targets.pairs()
     chosen = (ranked.columns[rows] == targets.indices[:, None]).argmax(axis=1)

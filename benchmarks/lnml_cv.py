@@ -1,0 +1,96 @@
+"""LNMLCV beside scikit-learn's grid search over LNML: the same grid, the same folds.
+
+``python benchmarks/lnml_cv.py`` prints a Markdown table. Both searches include their last fit on
+all rows and run in one process. The seconds are the least of some interleaved repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from suite.rows import bundled
+
+from lnml import LNML, LNMLCV
+from lnml.estimators.lnml_cv import FLEXIBLE_GRID
+from lnml.report.tables import text_table
+
+ROWS = {"wine": 178, "balance_scale": 625, "letter": 4000}
+FOLDS = StratifiedKFold(2, shuffle=True, random_state=0)
+HEADER = [
+    "data",
+    "rows",
+    "GridSearchCV, s",
+    "LNMLCV, s",
+    "× faster",
+    "warm_grid=False, s",
+    "× faster",
+    "largest difference of a mean score",
+    "choice, GridSearchCV",
+    "choice, LNMLCV",
+]
+
+
+def searches() -> dict[str, Any]:
+    """Return the three searches, not fitted."""
+    names = ("metric__k_min", "metric__k_av", "metric__k_max")
+    candidates = [
+        {name: [size] for name, size in zip(names, sizes, strict=True)} for sizes in FLEXIBLE_GRID
+    ]
+    pipeline = Pipeline([("metric", LNML()), ("nearest", KNeighborsClassifier(1))])
+    return {
+        "grid search": GridSearchCV(pipeline, candidates, cv=FOLDS),
+        "warm": LNMLCV(cv=FOLDS),
+        "cold": LNMLCV(cv=FOLDS, warm_grid=False),
+    }
+
+
+def measure(name: str, repeats: int) -> list[str]:
+    """Return one line of the table."""
+    X, y = bundled(name, ROWS[name])
+    seconds: dict[str, float] = {}
+    fitted = {}
+    for _ in range(repeats):
+        for method, search in searches().items():
+            start = time.perf_counter()
+            fitted[method] = search.fit(X, y)
+            taken = time.perf_counter() - start
+            seconds[method] = min(taken, seconds.get(method, np.inf))
+    scores = {method: search.cv_results_["mean_test_score"] for method, search in fitted.items()}
+    difference = np.abs(scores["warm"] - scores["grid search"]).max()
+    return [
+        name,
+        f"{len(X):,}",
+        f"{seconds['grid search']:.2f}",
+        f"{seconds['warm']:.2f}",
+        f"{seconds['grid search'] / seconds['warm']:.2f}",
+        f"{seconds['cold']:.2f}",
+        f"{seconds['grid search'] / seconds['cold']:.2f}",
+        f"{100 * difference:.2f} %",
+        *(
+            f"{tuple(FLEXIBLE_GRID[fitted[method].best_index_])}: "
+            f"{100 * fitted[method].best_score_:.2f} %"
+            for method in ("grid search", "warm")
+        ),
+    ]
+
+
+def main() -> None:
+    """Measure all data sets."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--repeats", type=int, default=3, help="of each search (default 3)")
+    options = parser.parse_args()
+    X, y = bundled("wine", 100)
+    for search in searches().values():
+        search.fit(X, y)  # loads the compiled code
+    print(text_table(HEADER, [measure(name, options.repeats) for name in options.data]))
+
+
+if __name__ == "__main__":
+    main()

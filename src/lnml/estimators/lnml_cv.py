@@ -1,0 +1,375 @@
+"""LNML with neighbourhood sizes chosen by inner cross-validation."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.metadata_routing import MetadataRouter
+
+from lnml.estimators.base import MetricLearner, untouched_on_failure
+from lnml.estimators.coupling import Coupling, coupled_base
+from lnml.estimators.lnml import LNML
+from lnml.estimators.validation import (
+    check_between,
+    check_integer,
+    check_learnable,
+    check_training_data,
+    refuse_unknown,
+)
+from lnml.evaluation.crossval import predict_nearest
+from lnml.kernels import get_kernels
+from lnml.metric import MahalanobisMetric
+from lnml.neighborhoods.assignment import Sizes, check_sizes
+from lnml.solvers.monitor import Monitor
+
+# docs/lnml_cv.md explains how these follow from the paper.
+FLEXIBLE_GRID = ((3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4), (2, 3, 5))
+FLEXIBLE_FOLDS = 2
+FIXED_GRID = tuple((k, k, k) for k in (3, 5, 7, 10, 20, 30))
+FIXED_FOLDS = 5
+
+# Fitted attributes of the refitted LNML that the search offers as its own.
+DELEGATED = (
+    "components_",
+    "target_neighbors_",
+    "n_target_neighbors_",
+    "target_costs_",
+    "objective_",
+    "duality_gap_",
+    "converged_",
+    "history_",
+    "n_iter_",
+    "estimator_",
+    "classes_",
+)
+
+
+class LNMLCV(MahalanobisMetric):
+    """LNML that chooses its neighbourhood sizes by cross-validation.
+
+    Every candidate of ``grid`` is fitted on the training part of every fold and
+    judged by nearest-neighbour classification of the rest; LNML with the best
+    sizes is then fitted on all rows. Candidates of a fold share their data,
+    and start where the first of them ended, which makes this cheaper than a
+    grid search around :class:`LNML` (docs/lnml_cv.md).
+
+    Parameters
+    ----------
+    estimator : metric learner, default=None
+        As in :class:`LNML`: LMNN (the default), MCML or another.
+    grid : sequence of (k_min, k_av, k_max), default=None
+        Candidates. By default (3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4) and
+        (2, 3, 5); for a base estimator that needs equal sizes (MCML) three
+        times 3, 5, 7, 10, 20 and 30.
+    cv : int, splitter or iterable of (train, test), default=None
+        Inner folds. A number makes that many, stratified and shuffled with
+        ``random_state``. By default 2, or 5 for a base estimator that needs
+        equal sizes.
+    scoring : str or callable, default=None
+        Any scorer of scikit-learn for a classifier. By default the accuracy.
+    scoring_neighbors : int, default=1
+        Neighbours that vote in the classifier whose score is compared. Not a
+        neighbourhood size of LNML.
+    n_jobs : int, default=None
+        Processes over the folds, as in joblib.
+    max_rounds : int, default=100
+        Most rounds of every fit.
+    tol : float, default=1e-3
+        Tolerance of the last metric of every fit.
+    warm_grid : bool, default=True
+        Start all candidates but the first from the metric that the first one
+        found, and the final fit likewise. With False everything starts from the
+        base estimator's ``init``; scores are then those of a grid search over
+        :class:`LNML`, and ``best_estimator_`` is what LNML with these sizes gives.
+    verbose : int, default=0
+        Show a live line on stderr for every fit.
+    random_state : int or RandomState, default=0
+        Seed of the folds, where ``cv`` is a number.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        As in :class:`sklearn.model_selection.GridSearchCV`: ``params``,
+        ``param_k_min``, ..., ``split0_test_score``, ..., ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ....
+    best_index_ : int
+        The best candidate; the first of the grid among equals.
+    best_params_ : dict
+        Its ``k_min``, ``k_av`` and ``k_max``.
+    best_score_ : float
+        Its mean score.
+    best_estimator_ : LNML
+        LNML with these sizes, fitted on all rows.
+    n_splits_ : int
+        Number of inner folds.
+    components_, target_neighbors_, n_target_neighbors_, target_costs_, objective_, \
+duality_gap_, converged_, history_, n_iter_, estimator_, classes_
+        Those of ``best_estimator_``, see :class:`LNML`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from lnml import LNMLCV
+    >>> from lnml.datasets import load_dataset
+    >>> wine = load_dataset("wine")
+    >>> model = LNMLCV(grid=[(3, 3, 3), (1, 3, 5)]).fit(wine.data, wine.target)
+    >>> sorted(model.best_params_)
+    ['k_av', 'k_max', 'k_min']
+    >>> model.cv_results_["mean_test_score"].shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        grid: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        scoring_neighbors: int = 1,
+        n_jobs: int | None = None,
+        max_rounds: int = 100,
+        tol: float = 1e-3,
+        warm_grid: bool = True,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.cv = cv
+        self.scoring = scoring
+        self.scoring_neighbors = scoring_neighbors
+        self.n_jobs = n_jobs
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.warm_grid = warm_grid
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
+        """Choose the sizes and learn metric and neighbourhoods with them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training data, float32 or float64 (others become float64).
+        y : array-like of shape (n,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        refuse_unknown(type(self).__name__, unknown, "X and y")
+        with untouched_on_failure(self), get_kernels().session():
+            base = coupled_base(self.estimator)
+            data, classes, codes = check_training_data(self, X, y)
+            grid, fixed = self._candidates(base, data, codes)
+            splits = self._splits(data, codes, fixed)
+            search = self._search(base, grid, min(len(train) for train, _ in splits))
+            folds = Parallel(n_jobs=self.n_jobs)(
+                delayed(search.run)(data, classes[codes], number, *split)
+                for number, split in enumerate(splits)
+            )
+            self._choose(grid, folds)
+            self.best_estimator_ = self._refit(X, y)
+            for name in DELEGATED:
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    def _refit(self, X: Any, y: Any) -> LNML:
+        """Fit the best candidate on all rows, the way it was fitted in the folds."""
+        model = LNML(self.estimator, max_rounds=self.max_rounds, tol=self.tol, verbose=self.verbose)
+        if self.warm_grid and self.best_index_ > 0:
+            model.set_params(**self.cv_results_["params"][0]).fit(X, y)
+            model.set_params(warm_start=True)
+        model.set_params(**self.best_params_).fit(X, y)
+        return model.set_params(warm_start=False)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Neighbourhoods are learned, so nothing is routed to the base estimator."""
+        return MetadataRouter(owner=self)
+
+    def _candidates(
+        self, base: MetricLearner, X: np.ndarray, codes: np.ndarray
+    ) -> tuple[list[Sizes], bool]:
+        """Return the checked grid, and whether the base estimator needs equal sizes."""
+        coupling = Coupling(clone(base), X, codes)
+        fixed = coupling.problem.fixed_row_sizes
+        given = self.grid
+        if given is None:
+            given = FIXED_GRID if fixed else FLEXIBLE_GRID
+        try:
+            triples = [tuple(candidate) for candidate in given]
+        except TypeError:
+            triples = []
+        if not triples or any(len(triple) != 3 for triple in triples):
+            raise ValueError(
+                f"grid must be a sequence of (k_min, k_av, k_max), for example "
+                f"[(3, 3, 3), (1, 3, 5)]; got {self.grid!r}"
+            )
+        grid = [check_sizes(*triple) for triple in triples]
+        for sizes in grid:
+            coupling.check(sizes)
+        return grid, fixed
+
+    def _splits(
+        self, X: np.ndarray, codes: np.ndarray, fixed: bool
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the folds; each training part must be fit for learning."""
+        cv = self.cv
+        if cv is None:
+            cv = FIXED_FOLDS if fixed else FLEXIBLE_FOLDS
+        if isinstance(cv, Integral):
+            n_folds = check_integer("cv", cv, 2)
+            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
+        else:
+            splitter = check_cv(cv)
+        splits = list(splitter.split(X, codes))
+        for number, (train, _) in enumerate(splits):
+            try:
+                check_learnable(X[train], *np.unique(codes[train], return_inverse=True))
+            except ValueError as error:
+                raise ValueError(
+                    f"the training part of inner fold {number} cannot be used, {error}. "
+                    f"Choose other folds (cv), or leave out classes of one or two rows"
+                ) from error
+        self.n_splits_ = len(splits)
+        return splits
+
+    def _search(self, base: MetricLearner, grid: list[Sizes], n_rows: int) -> _Search:
+        """Check the other parameters and gather what a fold of at least n_rows needs."""
+        n_neighbors = check_integer("scoring_neighbors", self.scoring_neighbors, 1)
+        if n_neighbors > n_rows:
+            raise ValueError(
+                f"scoring_neighbors={n_neighbors} exceeds the {n_rows} rows that the training part "
+                f"of an inner fold has: choose fewer"
+            )
+        classifier = KNeighborsClassifier(n_neighbors)
+        plain = self.scoring is None and n_neighbors == 1
+        return _Search(
+            base=base,
+            grid=grid,
+            classifier=classifier,
+            scorer=None if plain else check_scoring(classifier, scoring=self.scoring),
+            tol=check_between("tol", self.tol, 0.0, 1.0),
+            max_rounds=check_integer("max_rounds", self.max_rounds, 1),
+            warm=self.warm_grid,
+            verbose=self.verbose,
+        )
+
+    def _choose(self, grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> None:
+        """Store the results of the search and the best candidate."""
+        self.cv_results_ = _results(grid, folds)
+        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        unfinished = sum(not fit.converged for fold in folds for fit in fold)
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {len(grid) * len(folds)} fits of the inner cross-validation "
+                f"stopped at max_rounds={self.max_rounds} or before their metric met "
+                f"tol={self.tol:g}: raise max_rounds or the base estimator's max_iter, or accept "
+                f"a larger tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+class _Fit(NamedTuple):
+    """One candidate in one fold."""
+
+    score: float
+    converged: bool
+    fit_seconds: float
+    score_seconds: float
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What all folds have in common; runs one of them."""
+
+    base: MetricLearner
+    grid: list[Sizes]
+    classifier: KNeighborsClassifier
+    scorer: Callable[..., float] | None
+    tol: float
+    max_rounds: int
+    warm: bool
+    verbose: int
+
+    def run(
+        self, X: np.ndarray, y: np.ndarray, number: int, train: np.ndarray, test: np.ndarray
+    ) -> list[_Fit]:
+        """Fit all candidates on the training part of a fold and score them on the rest."""
+        results = []
+        start = time.perf_counter()
+        with get_kernels().session():
+            coupling = Coupling(
+                clone(self.base), X[train], np.unique(y[train], return_inverse=True)[1]
+            )
+            origin, most = coupling.start, max(sizes.k_max for sizes in self.grid)
+            coupling.share_ranking(origin, most)
+            for sizes in self.grid:
+                monitor = Monitor(f"LNMLCV fold {number} sizes {tuple(sizes)}", self.verbose)
+                found = coupling.learn(
+                    sizes,
+                    origin,
+                    tol=self.tol,
+                    max_rounds=self.max_rounds,
+                    monitor=monitor,
+                )
+                monitor.close()
+                if self.warm and origin is coupling.start:
+                    origin = found.solution.components
+                    coupling.share_ranking(origin, most)
+                learned = time.perf_counter()
+                components = found.solution.components.astype(X.dtype)
+                score = self._score(
+                    X[train] @ components.T, y[train], X[test] @ components.T, y[test]
+                )
+                done = time.perf_counter()
+                results.append(_Fit(score, found.converged, learned - start, done - learned))
+                start = done
+        return results
+
+    def _score(
+        self, inside: np.ndarray, labels: np.ndarray, outside: np.ndarray, truth: np.ndarray
+    ) -> float:
+        if self.scorer is None:
+            return float(np.mean(predict_nearest(inside, labels, outside) == truth))
+        return float(self.scorer(clone(self.classifier).fit(inside, labels), outside, truth))
+
+
+def _results(grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> dict[str, Any]:
+    """Return the results in the layout of scikit-learn's searches."""
+    table = {
+        "fit_time": np.array([[fit.fit_seconds for fit in fold] for fold in folds]),
+        "score_time": np.array([[fit.score_seconds for fit in fold] for fold in folds]),
+        "test_score": np.array([[fit.score for fit in fold] for fold in folds]),
+    }
+    results: dict[str, Any] = {"params": [sizes._asdict() for sizes in grid]}
+    for name in Sizes._fields:
+        values = [getattr(sizes, name) for sizes in grid]
+        results[f"param_{name}"] = np.ma.masked_array(values, mask=False)
+    for key, values in table.items():
+        results[f"mean_{key}"], results[f"std_{key}"] = values.mean(axis=0), values.std(axis=0)
+    for number, scores in enumerate(table["test_score"]):
+        results[f"split{number}_test_score"] = scores
+    ranks = rankdata(-results["mean_test_score"], method="min")
+    results["rank_test_score"] = ranks.astype(np.int32)
+    return results

@@ -1,0 +1,233 @@
+"""LNMLCV against a grid search over LNML that shares no work between fits."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from lnml import LMNN, LNML, LNMLCV, MCML, estimate_memory, least_trusted
+
+GRID = [(3, 3, 3), (1, 3, 5)]
+
+
+def blobs():
+    """Three classes that overlap, in two features: fits take some hundredths of a second."""
+    rng = np.random.default_rng(0)
+    y = np.tile(["a", "b", "c"], 25)
+    X = rng.standard_normal((75, 2))
+    X[:, 0] += np.tile([0.0, 1.2, 2.4], 25)
+    return X, y
+
+
+def grid_search(base, grid, cv, scoring=None, n_neighbors=1):
+    """The same search with scikit-learn's parts alone."""
+    candidates = [
+        {"lnml__k_min": [k_min], "lnml__k_av": [k_av], "lnml__k_max": [k_max]}
+        for k_min, k_av, k_max in grid
+    ]
+    pipeline = make_pipeline(LNML(base), KNeighborsClassifier(n_neighbors))
+    return GridSearchCV(pipeline, candidates, cv=cv, scoring=scoring)
+
+
+@pytest.mark.parametrize(
+    ("base", "grid"), [(LMNN(), GRID), (MCML(), [(3, 3, 3), (5, 5, 5)])], ids=["LMNN", "MCML"]
+)
+def test_without_warm_grid_scores_are_those_of_a_grid_search(base, grid):
+    X, y = blobs()
+    cv = StratifiedKFold(2, shuffle=True, random_state=1)
+    ours = LNMLCV(base, grid=grid, cv=cv, warm_grid=False).fit(X, y)
+    theirs = grid_search(base, grid, cv).fit(X, y)
+    for key in ("split0_test_score", "split1_test_score", "mean_test_score", "std_test_score"):
+        assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], rtol=1e-12)
+    assert_array_equal(ours.cv_results_["rank_test_score"], theirs.cv_results_["rank_test_score"])
+    assert ours.best_index_ == theirs.best_index_
+    assert_allclose(ours.best_score_, theirs.best_score_)
+
+
+def test_warm_grid_finds_metrics_as_good():
+    X, y = blobs()
+    cold, warm = (LNMLCV(warm_grid=flag).fit(X, y).cv_results_ for flag in (False, True))
+    assert warm["mean_test_score"][0] == cold["mean_test_score"][0]
+    assert warm["mean_test_score"].mean() >= cold["mean_test_score"].mean() - 0.05
+
+
+@pytest.mark.parametrize("warm_grid", [False, True])
+@pytest.mark.parametrize("best", [0, 1])
+def test_refit_is_lnml_with_the_best_sizes(warm_grid, best):
+    X, y = blobs()
+    calls = []
+
+    def second_wins(classifier, rows, labels):
+        calls.append(1)
+        return float(len(calls) % 2 == (best + 1) % 2)
+
+    model = LNMLCV(grid=GRID, warm_grid=warm_grid, scoring=second_wins).fit(X, y)
+    assert model.best_index_ == best
+    assert model.best_params_ == dict(
+        zip(("k_min", "k_av", "k_max"), GRID[model.best_index_], strict=True)
+    )
+    alone = LNML(**model.best_params_)
+    if warm_grid and best:
+        alone = LNML(warm_start=True).fit(X, y).set_params(**model.best_params_)
+    alone.fit(X, y)
+    assert model.best_estimator_.warm_start is False
+    assert isinstance(model.best_estimator_, LNML)
+    assert_array_equal(model.components_, alone.components_)
+    assert_array_equal(model.target_neighbors_.toarray(), alone.target_neighbors_.toarray())
+    assert_array_equal(model.n_target_neighbors_, alone.n_target_neighbors_)
+    assert model.objective_ == alone.objective_
+    assert model.converged_ and model.duality_gap_ <= 1e-3
+    assert_array_equal(model.transform(X), alone.transform(X))
+    assert_array_equal(model.classes_, np.unique(y))
+    assert least_trusted(model, 5).shape == (5,)
+
+
+def test_results_have_the_layout_of_scikit_learn():
+    X, y = blobs()
+    results = LNMLCV(grid=GRID, cv=3).fit(X, y).cv_results_
+    reference = grid_search(LMNN(max_iter=5, tol=0.3), GRID[:1], 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = reference.fit(X, y).cv_results_
+    assert set(results) == {key.replace("lnml__", "") for key in expected}
+    assert results["params"] == [
+        {"k_min": 3, "k_av": 3, "k_max": 3},
+        {"k_min": 1, "k_av": 3, "k_max": 5},
+    ]
+    splits = np.array([results[f"split{fold}_test_score"] for fold in range(3)])
+    assert_allclose(results["mean_test_score"], splits.mean(axis=0))
+    assert_allclose(results["std_test_score"], splits.std(axis=0))
+    assert (results["mean_fit_time"] > 0).all()
+
+
+def test_first_of_equal_candidates_is_chosen():
+    X, y = blobs()
+    model = LNMLCV(grid=GRID, scoring=lambda *_: 0.5).fit(X, y)
+    assert model.best_index_ == 0
+    assert_array_equal(model.cv_results_["rank_test_score"], 1)
+
+
+@pytest.mark.parametrize(
+    ("base", "n_candidates", "n_folds", "last"),
+    [(LMNN(), 5, 2, (2, 3, 5)), (MCML(tol=0.1), 6, 5, (30, 30, 30))],
+    ids=["LMNN", "MCML"],
+)
+def test_default_grid(base, n_candidates, n_folds, last):
+    X, y = blobs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LNMLCV(base, tol=0.1, max_rounds=2).fit(X, y)
+    assert len(model.cv_results_["params"]) == n_candidates
+    assert model.n_splits_ == n_folds
+    assert tuple(model.cv_results_["params"][-1].values()) == last
+
+
+def test_sizes_beyond_a_class_are_capped():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), np.repeat(["a", "b", "c"], [14, 12, 4])
+    X[:, 0] += np.repeat([0.0, 2.0, 4.0], [14, 12, 4])
+    with pytest.warns(UserWarning, match=r"c \(4 rows\)"):
+        model = LNMLCV(grid=[(5, 5, 5)]).fit(X, y)
+    assert_array_equal(model.n_target_neighbors_, np.repeat([5, 5, 3], [14, 12, 4]))
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", make_scorer(balanced_accuracy_score)])
+def test_scoring_and_its_neighbors(scoring):
+    X, y = blobs()
+    cv = StratifiedKFold(2, shuffle=True, random_state=0)
+    ours = LNMLCV(grid=GRID, scoring=scoring, scoring_neighbors=5, warm_grid=False).fit(X, y)
+    theirs = grid_search(LMNN(), GRID, cv, "balanced_accuracy", 5).fit(X, y)
+    assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+
+
+def test_folds_may_be_given_as_indices():
+    X, y = blobs()
+    folds = list(StratifiedKFold(2).split(X, y))
+    model = LNMLCV(grid=GRID, cv=folds).fit(X, y)
+    same = LNMLCV(grid=GRID, cv=StratifiedKFold(2)).fit(X, y)
+    assert_array_equal(model.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"])
+
+
+def test_processes_change_nothing():
+    X, y = blobs()
+    one, two = (LNMLCV(grid=GRID, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
+    assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    assert_array_equal(one.components_, two.components_)
+
+
+def test_in_a_pipeline_nested_and_pickled():
+    X, y = blobs()
+    model = LNMLCV(LMNN(push_weight=0.4), grid=GRID)
+    pipeline = make_pipeline(StandardScaler(), model, KNeighborsClassifier(1))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.5
+    copy = clone(model).set_params(estimator__push_weight=0.3)
+    assert copy.estimator.push_weight == 0.3 and not hasattr(copy, "components_")
+    fitted = pickle.loads(pickle.dumps(pipeline.fit(X, y)))
+    assert_array_equal(fitted.predict(X), pipeline.predict(X))
+
+
+def test_pandas_and_float32():
+    pandas = pytest.importorskip("pandas")
+    X, y = blobs()
+    frame = pandas.DataFrame(X.astype(np.float32), columns=["length", "width"])
+    model = LNMLCV(grid=GRID).set_output(transform="pandas").fit(frame, y)
+    assert model.components_.dtype == np.float32
+    assert list(model.feature_names_in_) == ["length", "width"]
+    assert model.transform(frame).shape == (75, 2)
+
+
+def test_verbose_shows_every_fit(capsys):
+    LNMLCV(grid=GRID, verbose=1).fit(*blobs())
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "LNMLCV fold 1 sizes (1, 3, 5)" in shown.err
+    assert shown.err.count("\n") == 5
+
+
+def test_unfinished_fits_are_told():
+    X, y = blobs()
+    with pytest.warns(ConvergenceWarning, match="fits of the inner cross-validation"):
+        LNMLCV(grid=[(1, 3, 5)], max_rounds=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (LNMLCV(grid=[]), "sequence of"),
+        (LNMLCV(grid=3), "sequence of"),
+        (LNMLCV(grid=[3]), "sequence of"),
+        (LNMLCV(grid=[(1, 3)]), "sequence of"),
+        (LNMLCV(grid=[(4, 3, 5)]), "k_min <= k_av <= k_max"),
+        (LNMLCV(MCML(), grid=[(1, 3, 5)]), "MCML needs"),
+        (LNMLCV(cv=1), "cv must be a whole number >= 2"),
+        (LNMLCV(scoring="accurate"), "accurate"),
+        (LNMLCV(scoring_neighbors=0), "scoring_neighbors must be"),
+        (LNMLCV(scoring_neighbors=38), "37 rows"),
+        (LNMLCV(tol=0), "tol must be"),
+        (LNMLCV(max_rounds=0), "max_rounds must be"),
+        (LNMLCV(cv=[(np.arange(0, 75, 3), np.arange(1, 75, 3))]), "fold 0 cannot be used"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*blobs())
+    assert not hasattr(model, "n_splits_") and not hasattr(model, "cv_results_")
+
+
+def test_base_that_cannot_be_coupled():
+    with pytest.raises(TypeError, match="metric_problem"):
+        LNMLCV(KNeighborsClassifier()).fit(*blobs())
+
+
+def test_memory_is_that_of_the_last_fit():
+    assert estimate_memory(LNMLCV(MCML()), 5000, 20) == estimate_memory(MCML(), 5000, 20)
