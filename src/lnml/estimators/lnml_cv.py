@@ -364,8 +364,8 @@ def _results(grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> dict[str, An
     }
     results: dict[str, Any] = {"params": [sizes._asdict() for sizes in grid]}
     for name in Sizes._fields:
-        values = [getattr(sizes, name) for sizes in grid]
-        results[f"param_{name}"] = np.ma.masked_array(values, mask=False)
+        chosen = [getattr(sizes, name) for sizes in grid]
+        results[f"param_{name}"] = np.ma.masked_array(chosen, mask=False)
     for key, values in table.items():
         results[f"mean_{key}"], results[f"std_{key}"] = values.mean(axis=0), values.std(axis=0)
     for number, scores in enumerate(table["test_score"]):
