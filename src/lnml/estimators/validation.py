@@ -100,14 +100,20 @@ def check_labelled_pairs(
     estimator: BaseEstimator, pairs: Any, labels: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs (m, 2, d) as floats and whether each is similar, or say what is wrong."""
-    pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
+    pairs = check_array(
+        pairs,
+        ensure_2d=False,
+        allow_nd=True,
+        dtype=[np.float64, np.float32],
+        input_name="pairs",
+    )
     if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] == 0:
         raise ValueError(
             f"pairs must have shape (m, 2, d), two points of d features in each entry; "
             f"got {pairs.shape}"
         )
     validate_data(estimator, pairs[:, 0], dtype=[np.float64, np.float32])
-    labels = check_array(labels, ensure_2d=False, dtype=None)
+    labels = check_array(labels, ensure_2d=False, dtype="numeric", input_name="labels")
     if labels.shape != pairs.shape[:1]:
         raise ValueError(
             f"labels has shape {labels.shape}, but there are {pairs.shape[0]} pairs: give one "
