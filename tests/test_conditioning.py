@@ -5,7 +5,7 @@ import pytest
 from oracles import nearest_targets, pull_scatter, same_class, squared_distances
 from toy_data import neighborhoods, sorted_blobs, training_set
 
-from lnml.conditioning import whiten_pull
+from lnml.conditioning import scale_pull, whiten_pull
 
 SCALES = np.array([1e-8, 1e-3, 1.0, 1e8])
 SIZES = [14, 1, 12]
@@ -145,3 +145,21 @@ def test_float32_stays_float32():
     assert found.points.data.dtype == np.float32
     scatter = pull_scatter(found.points.data.astype(float), P)
     np.testing.assert_allclose(scatter, np.eye(4), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["plain", "scales", "offset", "constant", "repeated"])
+@pytest.mark.parametrize("classes", [False, True])
+def test_scaling_gives_every_column_a_pull_of_one(name, classes):
+    X, y, P = toy(name)
+    training = training_set(X, y)
+    P = 1.0 * same_class(y) if classes else P
+    targets, weights = (None, np.ones(len(SIZES))) if classes else (neighborhoods(P), None)
+    found = scale_pull(training.kernels, training.points, targets, weights)
+    varying = np.ptp(X, axis=0) > 0
+    scatter = found.matrix.T @ pull_scatter(X, P) @ found.matrix
+    np.testing.assert_allclose(np.diag(scatter), 1.0, rtol=1e-6)
+    np.testing.assert_array_equal(found.pull, 1.0)
+    np.testing.assert_allclose(found.matrix @ found.inverse, np.diag(1.0 * varying), atol=1e-12)
+    distances = squared_distances(found.points.data)
+    expected = squared_distances(X[:, varying], np.diag(found.matrix.sum(axis=1)[varying]))
+    np.testing.assert_allclose(distances, expected, rtol=1e-6, atol=1e-9 * expected.max())

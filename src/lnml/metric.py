@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 def check_pairs(pairs: Any, n_features: int | None = None) -> np.ndarray:
     """Return pairs of points (m, 2, d) as floats, or say what is wrong with them."""
-    pairs = check_array(pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32])
+    pairs = check_array(
+        pairs, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32], input_name="pairs"
+    )
     width = "d" if n_features is None else n_features
     if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] != (n_features or pairs.shape[2]):
         raise ValueError(

@@ -162,20 +162,32 @@ def test_fewer_rows_than_features(model):
     assert fitted.converged_
 
 
+@pytest.mark.filterwarnings("ignore:similar pairs do not differ")
 @pytest.mark.parametrize("name", ["wine", "balance_scale", "iris"])
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_lnml_never_rises(name, diagonal):
     X, y = load(name)
-    model = LNML(MMC(diagonal=diagonal), k_min=1, k_av=3, k_max=5).fit(X, y)
+    model = LNML(MMC(diagonal=diagonal), k_min=5, k_av=10, k_max=15).fit(X, y)
     steps = np.array(
         [r[key] for r in model.history_ for key in ("objective_assigned", "objective")]
     )
     assert (np.diff(steps) <= 1e-9 * steps[:-1]).all()
+    assert steps[-1] < 0.9 * steps[0]
     assert model.converged_ and model.duality_gap_ <= 1e-3
     targets = model.target_neighbors_.toarray()
     assert model.objective_ == pytest.approx(mmc_ratio(X, y, targets, model.components_), rel=1e-7)
     assert root_sum(squared_distances(X, model.components_), y) == pytest.approx(1.0, rel=1e-7)
-    assert targets.sum() == 3 * len(y)
+    assert targets.sum() == 10 * len(y)
+
+
+def test_lnml_may_choose_neighbors_that_agree():
+    """Five levels a column: three neighbours that have one column in common can be found."""
+    X, y = load("balance_scale")
+    with pytest.warns(UserWarning, match="more target neighbours"):
+        model = LNML(MMC(), k_min=1, k_av=3, k_max=5).fit(X, y)
+    assert model.converged_
+    assert model.objective_ == 0.0
+    assert mmc_ratio(X, y, model.target_neighbors_.toarray(), model.components_) < 1e-20
 
 
 X, Y = blobs(6, [8, 8, 8], 3)
@@ -210,6 +222,7 @@ def test_bad_parameter(estimator, message):
         (PAIRS[:, :1], LABELS, r"shape \(m, 2, d\)"),
         (PAIRS, LABELS[:-1], "one label for each pair"),
         (PAIRS, np.maximum(LABELS, 0), r"1 \(similar\) or -1"),
+        (PAIRS, np.where(LABELS > 0, "same", "other"), "numeric|convert string"),
         (PAIRS, np.ones(len(PAIRS)), "some of both"),
         (PAIRS[:, [0, 0]], LABELS, "identical points"),
         (np.where(PAIRS == PAIRS[0, 0, 0], np.nan, PAIRS), LABELS, "NaN"),
@@ -222,6 +235,16 @@ def test_bad_pairs(pairs, labels, message):
     with pytest.raises(ValueError, match=message):
         model.fit_pairs(pairs, labels)
     assert not hasattr(model, "components_")
+
+
+def test_pairs_with_a_low_rank_start_that_sees_no_dissimilar_pair():
+    pairs = np.stack([np.zeros((40, 3)), np.random.default_rng(0).standard_normal((40, 3))], axis=1)
+    labels = np.repeat([1, -1], 20)
+    pairs[labels < 0, 1, 0] = 0.0
+    model = MMC(n_components=1).fit_pairs(pairs, labels)
+    lengths = model.pair_distance(pairs)
+    assert lengths[labels < 0].sum() == pytest.approx(1.0)
+    assert (lengths[labels > 0] ** 2).sum() == pytest.approx(model.objective_)
 
 
 def test_lda_needs_classes():

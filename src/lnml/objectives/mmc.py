@@ -25,6 +25,9 @@ ESCAPE_THRESHOLD = 1e-4
 # A distance is bent where it is shorter than this share of the typical one.
 LEAST_ROOT = 1e-8
 
+# A start under which distances are this short, relative to its size, sees only rounding.
+VANISHING = 1e-8
+
 # Maps components to the sum of the roots over dissimilar pairs, and its gradient in M.
 Roots = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -162,7 +165,7 @@ class MMCTask:
     def start(self, components: np.ndarray, seen: np.ndarray) -> np.ndarray:
         """Given components in the task's coordinates, reduced to the directions ``seen``.
 
-        Random ones take the place of a start under which all distances vanish.
+        Random ones take the place of a start under which all dissimilar pairs coincide.
         """
         conditioning = self.conditioning
         if self.diagonal:
@@ -170,7 +173,8 @@ class MMCTask:
         else:
             start = conditioning.to_conditioned(components)
         start = np.where(seen, start, 0.0)
-        if self.roots(start)[0] == 0.0:
+        typical = np.linalg.norm(start) * self.roots(np.diag(1.0 * seen))[0]
+        if self.roots(start)[0] <= VANISHING * typical:
             start = np.where(seen, np.random.default_rng(0).standard_normal(start.shape), 0.0)
         return self.admissible(start)
 
