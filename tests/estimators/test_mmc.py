@@ -222,7 +222,7 @@ def test_bad_parameter(estimator, message):
         (PAIRS[:, :1], LABELS, r"shape \(m, 2, d\)"),
         (PAIRS, LABELS[:-1], "one label for each pair"),
         (PAIRS, np.maximum(LABELS, 0), r"1 \(similar\) or -1"),
-        (PAIRS, np.where(LABELS > 0, "same", "other"), "numeric|convert string"),
+        (PAIRS, np.where(LABELS > 0, "same", "other"), "labels must be 1"),
         (PAIRS, np.ones(len(PAIRS)), "some of both"),
         (PAIRS[:, [0, 0]], LABELS, "identical points"),
         (np.where(PAIRS == PAIRS[0, 0, 0], np.nan, PAIRS), LABELS, "NaN"),
