@@ -72,6 +72,12 @@ def test_standardised_features(learner, wine, C):
     assert_allclose(model.objective_, exact, rtol=1e-6)
 
 
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_more_features_than_rows(learner, C):
+    sonar = load_dataset("sonar")
+    assert learner.set_params(C=C).fit(sonar.data[::5], sonar.target[::5]).converged_
+
+
 @pytest.mark.parametrize("name", ["wine", "balance_scale"])
 @pytest.mark.parametrize("sizes", [(3, 3, 3), (1, 3, 5)])
 def test_lnml_never_rises(learner, name, sizes):

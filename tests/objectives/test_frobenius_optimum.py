@@ -10,6 +10,7 @@ from toy_data import blobs, in_class_order, neighborhoods, sorted_blobs, trainin
 from lnml import RelativeComparisons, SupportVectorMetric
 from lnml.kernels import get_kernels
 from lnml.objectives.frobenius import FrobeniusProblem, WeightedBasisProblem, best_scale
+from lnml.solvers.multipliers import _escape
 
 SOLVER = 1e-6
 
@@ -256,6 +257,27 @@ def test_bound_holds_at_any_metric(kind):
         task.update_multipliers(components, 0.3)
     assert 0.0 < bounds[0] <= bounds[-1] <= optimum * (1 + SOLVER)
     assert (np.diff(bounds) >= -1e-12 * optimum).all()
+
+
+def test_a_lost_weight_comes_back():
+    """Zero weights are saddles; the components stay diagonal when they are left."""
+    X, y = blobs(6, [12, 12], 3)
+    P = nearest_targets(squared_distances(X), y, 2)
+    targets, problem = neighborhoods(in_class_order(P, y)), make_problem(X, y, 1.0, np.eye(3))
+    full = problem.solve(targets, np.eye(3), tol=1e-4)
+    used = np.flatnonzero(full.components.any(axis=1))
+    assert used.size > 1
+    found = problem.solve(targets, np.diag(np.arange(3.0) == used[0]), tol=1e-4)
+    assert found.converged
+    assert found.objective == pytest.approx(full.objective, rel=2e-4)
+    assert not (found.components - np.diag(found.components.diagonal())).any()
+
+
+def test_escape_takes_no_more_room_than_there_is():
+    left = _escape(np.diag([2.0, 0.0, 0.0]), np.eye(3)[:, 1:], 1.0, np.array([1e-9, 1.0]))
+    np.testing.assert_allclose((left**2).diagonal()[:2], [4.0, 1e-9])
+    assert 1e-9 < left[2, 2] ** 2 < 1.0
+    assert not (left - np.diag(left.diagonal())).any()
 
 
 @pytest.mark.parametrize("kind", ["full", "identity"])
