@@ -42,7 +42,7 @@ def objective(components, X, y, targets, C):
     return total
 
 
-@parametrize_with_checks([*LEARNERS, *(LNML(learner) for learner in LEARNERS)])
+@parametrize_with_checks(LEARNERS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
