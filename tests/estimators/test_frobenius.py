@@ -42,7 +42,7 @@ def objective(components, X, y, targets, C):
     return total
 
 
-@parametrize_with_checks([*LEARNERS, *(LNML(learner) for learner in LEARNERS)])
+@parametrize_with_checks(LEARNERS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -70,6 +70,12 @@ def test_standardised_features(learner, wine, C):
     assert model.converged_
     exact = objective(model.components_, X, y, model.target_neighbors_, C)
     assert_allclose(model.objective_, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_more_features_than_rows(learner, C):
+    sonar = load_dataset("sonar")
+    assert learner.set_params(C=C).fit(sonar.data[::5], sonar.target[::5]).converged_
 
 
 @pytest.mark.parametrize("name", ["wine", "balance_scale"])

@@ -8,9 +8,18 @@ from sdp import frobenius_optimum
 from toy_data import blobs, in_class_order, neighborhoods, sorted_blobs, training_set
 
 from lnml import RelativeComparisons, SupportVectorMetric
+from lnml.kernels import get_kernels
 from lnml.objectives.frobenius import FrobeniusProblem, WeightedBasisProblem, best_scale
+from lnml.solvers.multipliers import _escape
 
 SOLVER = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def session():
+    """As in a fit: small products are not shared out among threads."""
+    with get_kernels().session():
+        yield
 
 
 def objective(near, far, components, C):
@@ -58,17 +67,21 @@ def assert_certified(found, near, far, C, optimum, tol, accuracy=SOLVER):
     assert found.objective - found.bound <= tol * max(found.objective, scale) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SMALL = (2, [10, 8, 6], 3, 2)
+
+
 @pytest.mark.parametrize(
-    "seed, class_sizes, d, k, C",
+    "seed, class_sizes, d, k, C, kind",
     [
-        (0, [15, 15], 2, 3, 1.0),
-        (1, [10, 10, 10], 4, 1, 0.01),
-        (2, [12, 8, 6], 3, 2, 100.0),
-        (4, [9, 1, 12], 3, 3, 1e-4),
+        *((*SMALL, 1.0, kind) for kind in KINDS),
+        (0, [12, 12], 2, 3, 1e-4, "full"),
+        (1, [8, 8, 8], 4, 1, 0.01, "full"),
+        (2, [12, 8], 3, 2, 100.0, "full"),
+        (4, [9, 1, 12], 3, 3, 1e-4, "general"),
+        (5, [5, 6], 12, 2, 1.0, "full"),
     ],
 )
-def test_bound_optimum_objective(kind, seed, class_sizes, d, k, C):
+def test_bound_optimum_objective(seed, class_sizes, d, k, C, kind):
     X, y = blobs(seed, class_sizes, d)
     P = nearest_targets(squared_distances(X), y, k)
     basis = bases(d, seed)[kind]
@@ -142,8 +155,9 @@ def test_optimum_of_any_start():
         assert_certified(found, near, far, 1.0, optimum, tol=1e-3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize(
+    "kind, C", [(kind, 1.0) for kind in KINDS] + [("full", 0.01), ("general", 0.01)]
+)
 def test_given_triplets(kind, C):
     rng = np.random.default_rng(3)
     given = rng.standard_normal((60, 3, 3)) * [1.0, 0.3, 2.0] + 100.0
@@ -224,7 +238,10 @@ def test_values_of_the_task(kind):
     assert task.smoothed(components, 0.2)[0] == pytest.approx(norm + 0.7 * smooth)
     seen = task.evaluate(components, 0.2)
     near, far = differences(X, y, P)
-    assert seen.objective == pytest.approx(objective(near, far, outside, 0.7))
+    scaled = np.sqrt(seen.multiple) * outside
+    assert seen.objective == pytest.approx(objective(near, far, scaled, 0.7))
+    assert seen.objective <= objective(near, far, outside, 0.7) * (1 + 1e-12)
+    assert 1.0 <= seen.multiple <= 1.3
     assert task.objective_at_zero == pytest.approx(0.7 * len(i))
 
 
@@ -240,6 +257,27 @@ def test_bound_holds_at_any_metric(kind):
         task.update_multipliers(components, 0.3)
     assert 0.0 < bounds[0] <= bounds[-1] <= optimum * (1 + SOLVER)
     assert (np.diff(bounds) >= -1e-12 * optimum).all()
+
+
+def test_a_lost_weight_comes_back():
+    """Zero weights are saddles; the components stay diagonal when they are left."""
+    X, y = blobs(6, [12, 12], 3)
+    P = nearest_targets(squared_distances(X), y, 2)
+    targets, problem = neighborhoods(in_class_order(P, y)), make_problem(X, y, 1.0, np.eye(3))
+    full = problem.solve(targets, np.eye(3), tol=1e-4)
+    used = np.flatnonzero(full.components.any(axis=1))
+    assert used.size > 1
+    found = problem.solve(targets, np.diag(np.arange(3.0) == used[0]), tol=1e-4)
+    assert found.converged
+    assert found.objective == pytest.approx(full.objective, rel=2e-4)
+    assert not (found.components - np.diag(found.components.diagonal())).any()
+
+
+def test_escape_takes_no_more_room_than_there_is():
+    left = _escape(np.diag([2.0, 0.0, 0.0]), np.eye(3)[:, 1:], 1.0, np.array([1e-9, 1.0]))
+    np.testing.assert_allclose((left**2).diagonal()[:2], [4.0, 1e-9])
+    assert 1e-9 < left[2, 2] ** 2 < 1.0
+    assert not (left - np.diag(left.diagonal())).any()
 
 
 @pytest.mark.parametrize("kind", ["full", "identity"])

@@ -59,6 +59,7 @@ class FrobeniusProblem(TripletProblem):
     ) -> tuple[Coordinates, FrobeniusTask]:
         """Whitened coordinates for the hinges; the norm stays that of the data's coordinates."""
         kernels, points = self.training.kernels, self.training.points
+        # First those of LMNN, which leave out directions in which the data do not vary.
         conditioning = soften(kernels, whiten_pull(kernels, points, None))
         return conditioning, self._task(conditioning, targets, FullNorm(conditioning), impostors)
 
@@ -144,7 +145,7 @@ def half_square(matrix: np.ndarray) -> float:
 
 
 def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
-    """Whiten large directions only, on the span of the data.
+    """Bring principal axes to unit variance, all but small ones, on the span of the data.
 
     Small ones are governed by the norm, which wants them as they are. On the
     span, because of all metrics with the same distances that one has the least
