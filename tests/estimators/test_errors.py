@@ -8,12 +8,22 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 
 import lnml
-from lnml import ITML, LMNN, LNML, MCML, NCA
+from lnml import ITML, LMNN, LNML, MCML, MMC, NCA, RelativeComparisons, SupportVectorMetric
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 3))
 Y = np.repeat(["a", "b", "c"], 8)
-LEARNERS = [LMNN(), MCML(), NCA(), LNML(LMNN()), LNML(MCML()), ITML()]
+LEARNERS = [
+    LMNN(),
+    MCML(),
+    NCA(),
+    ITML(),
+    MMC(),
+    RelativeComparisons(),
+    SupportVectorMetric(),
+    LNML(LMNN()),
+    LNML(MCML()),
+]
 
 
 @pytest.fixture(params=LEARNERS, ids=repr)

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lnml import LNML, RelativeComparisons, SupportVectorMetric, estimate_memory
 from lnml.datasets import load_dataset
@@ -40,11 +39,6 @@ def objective(components, X, y, targets, C):
         own = D[targets[[i]].nonzero()[1]]
         total += C * np.maximum(0.0, 1.0 + own[:, None] - D[y != y[i]]).sum()
     return total
-
-
-@parametrize_with_checks(LEARNERS)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -24,9 +24,6 @@ ESTIMATORS = [
     SupportVectorMetric(),
     LNML(),
     LNML(MCML()),
-    LNML(MMC()),
-    LNML(RelativeComparisons()),
-    LNML(SupportVectorMetric()),
     LNMLCV(),
 ]
 
