@@ -60,7 +60,7 @@ class ITML(MahalanobisMetric):
         of the given pairs; pairs of identical points are not counted.
     bounds : (float, float), default=None
         u and l, squared distances; replaces ``percentiles``.
-    max_iter : int, default=100
+    max_iter : int, default=1000
         Most iterations: up to ten sweeps of projections over the constraints, then
         Newton steps.
     tol : float, default=1e-3
@@ -126,7 +126,7 @@ class ITML(MahalanobisMetric):
         n_constraints: int | None = None,
         percentiles: Any = (5, 95),
         bounds: Any = None,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         tol: float = 1e-3,
         callback: Any = None,
         verbose: int = 0,
