@@ -62,12 +62,12 @@ def high_dimension(n_features=5000, n_rows=500):
     X[:, :20] += 2 * y[:, None]
     model = ITML(n_constraints=100, random_state=0)
     model.fit(X[:50, :10], y[:50])
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), time.process_time()
     model.fit(X, y)
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
     print(
-        f"{n_rows} x {n_features}, 100 constraints: {seconds:.2f} s, {model.n_iter_} sweeps, "
-        f"gap {model.duality_gap_:.1e}"
+        f"{n_rows} x {n_features}, 100 constraints: {seconds:.2f} s ({cpu:.2f} s of one core), "
+        f"{model.n_iter_} iterations, gap {model.duality_gap_:.1e}"
     )
 
 

@@ -46,7 +46,7 @@ def test_percentiles_of_many_rows_are_estimated():
 
 
 @pytest.mark.parametrize("name", ["sonar", "ionosphere", "wine", "iris", "balance_scale", "letter"])
-@pytest.mark.parametrize("gamma", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 100.0])
 def test_certified_and_positive_definite_on_raw_features(name, gamma):
     data = load_dataset(name)
     with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def test_objective_is_what_it_says(gamma):
 
 def test_more_weight_keeps_more_constraints():
     pairs, labels = some_pairs(n_pairs=8)
-    loose, tight = (ITML(gamma=g, max_iter=20_000).fit_pairs(pairs, labels) for g in (0.01, 1e3))
+    loose, tight = (ITML(gamma=g).fit_pairs(pairs, labels) for g in (0.01, 1e3))
     upper, lower = tight.bounds_
 
     def excess(model):

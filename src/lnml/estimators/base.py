@@ -123,7 +123,7 @@ def store(
 
 def store_solution(estimator: Any, solution: Solution, dtype: Any) -> None:
     """Set the attributes that every fitted metric has; remove those of an earlier fit to rows."""
-    estimator.components_ = solution.components.astype(dtype)
+    estimator.components_ = solution.components.astype(dtype, copy=False)
     estimator.objective_ = solution.objective
     estimator.duality_gap_ = solution.gap
     estimator.converged_ = solution.converged

@@ -29,8 +29,8 @@ from lnml.solvers.monitor import Monitor
 # Pairs of rows whose distances are looked at for the percentiles: all of them up
 # to this number, else so many at random (their rank is then right to 0.2 points).
 POPULATION = 20_000
-# Numbers held at a time while their distances are computed.
-BLOCK = 2**22
+# Numbers held at a time while their distances are computed: few enough for a cache.
+BLOCK = 2**17
 # A squared distance below this share of its bound counts as zero.
 IDENTICAL = 1e-200
 
@@ -60,7 +60,7 @@ class ITML(MahalanobisMetric):
         of the given pairs; pairs of identical points are not counted.
     bounds : (float, float), default=None
         u and l, squared distances; replaces ``percentiles``.
-    max_iter : int, default=100
+    max_iter : int, default=1000
         Most iterations: up to ten sweeps of projections over the constraints, then
         Newton steps.
     tol : float, default=1e-3
@@ -126,7 +126,7 @@ class ITML(MahalanobisMetric):
         n_constraints: int | None = None,
         percentiles: Any = (5, 95),
         bounds: Any = None,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         tol: float = 1e-3,
         callback: Any = None,
         verbose: int = 0,
@@ -266,8 +266,8 @@ def _squared_distances(X: np.ndarray, first: np.ndarray, second: np.ndarray) -> 
     step = max(1, BLOCK // X.shape[1])
     for low in range(0, first.size, step):
         part = slice(low, low + step)
-        difference = X[first[part]].astype(np.float64) - X[second[part]]
-        distances[part] = np.square(difference).sum(axis=1)
+        difference = np.subtract(X[first[part]], X[second[part]], dtype=np.float64)
+        distances[part] = np.einsum("ij,ij->i", difference, difference)
     return distances
 
 
@@ -279,7 +279,7 @@ def _constraints(
     Similar ones are kept by every metric; dissimilar ones by none, which is
     told.
     """
-    vectors = first.astype(np.float64) - second
+    vectors = np.subtract(first, second, dtype=np.float64)
     vectors /= np.sqrt(np.where(similar, *bounds))[:, None]
     distinct = np.square(vectors).sum(axis=1) > IDENTICAL
     n_impossible = int(np.count_nonzero(~distinct & ~similar))
