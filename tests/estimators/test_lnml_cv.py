@@ -60,26 +60,13 @@ def test_warm_grid_finds_metrics_as_good():
     assert warm["mean_test_score"].mean() >= cold["mean_test_score"].mean() - 0.05
 
 
-@pytest.mark.parametrize("warm_grid", [False, True])
-@pytest.mark.parametrize("best", [0, 1])
-def test_refit_is_lnml_with_the_best_sizes(warm_grid, best):
+def test_refit_is_lnml_with_the_best_sizes():
     X, y = blobs()
-    calls = []
-
-    def second_wins(classifier, rows, labels):
-        calls.append(1)
-        return float(len(calls) % 2 == (best + 1) % 2)
-
-    model = LNMLCV(grid=GRID, warm_grid=warm_grid, scoring=second_wins).fit(X, y)
-    assert model.best_index_ == best
+    model = LNMLCV(grid=GRID, warm_grid=False).fit(X, y)
     assert model.best_params_ == dict(
         zip(("k_min", "k_av", "k_max"), GRID[model.best_index_], strict=True)
     )
-    alone = LNML(**model.best_params_)
-    if warm_grid and best:
-        alone = LNML(warm_start=True).fit(X, y).set_params(**model.best_params_)
-    alone.fit(X, y)
-    assert model.best_estimator_.warm_start is False
+    alone = LNML(**model.best_params_).fit(X, y)
     assert isinstance(model.best_estimator_, LNML)
     assert_array_equal(model.components_, alone.components_)
     assert_array_equal(model.target_neighbors_.toarray(), alone.target_neighbors_.toarray())
@@ -89,6 +76,17 @@ def test_refit_is_lnml_with_the_best_sizes(warm_grid, best):
     assert_array_equal(model.transform(X), alone.transform(X))
     assert_array_equal(model.classes_, np.unique(y))
     assert least_trusted(model, 5).shape == (5,)
+
+
+def test_warm_refit_goes_on_from_the_first_fold():
+    X, y = blobs()
+    folds = list(StratifiedKFold(2).split(X, y))
+    model = LNMLCV(grid=GRID[:1], cv=folds).fit(X, y)
+    train = folds[0][0]
+    alone = LNML(warm_start=True).fit(X[train], y[train]).fit(X, y)
+    assert_allclose(model.components_, alone.components_, rtol=1e-9, atol=1e-9)
+    assert model.converged_ and model.duality_gap_ <= 1e-3
+    assert model.best_estimator_.warm_start is False
 
 
 def test_results_have_the_layout_of_scikit_learn():

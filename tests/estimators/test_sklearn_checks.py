@@ -24,7 +24,7 @@ ESTIMATORS = [
     SupportVectorMetric(),
     LNML(),
     LNML(MCML()),
-    LNMLCV(),
+    LNMLCV(grid=[(3, 3, 3), (1, 3, 5)], tol=0.1),
 ]
 
 

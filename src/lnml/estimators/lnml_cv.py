@@ -91,7 +91,8 @@ class LNMLCV(MahalanobisMetric):
         Tolerance of the last metric of every fit.
     warm_grid : bool, default=True
         Start all candidates but the first from the metric that the first one
-        found, and the final fit likewise. With False everything starts from the
+        found in the same fold, and the final fit from the metric that the best
+        one found in the first fold. With False everything starts from the
         base estimator's ``init``; scores are then those of a grid search over
         :class:`LNML`, and ``best_estimator_`` is what LNML with these sizes gives.
     verbose : int, default=0
@@ -186,19 +187,24 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 for number, split in enumerate(splits)
             )
             self._choose(grid, folds)
-            self.best_estimator_ = self._refit(X, y)
+            self.best_estimator_ = self._refit(X, y, folds[0][self.best_index_].components)
             for name in DELEGATED:
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    def _refit(self, X: Any, y: Any) -> LNML:
-        """Fit the best candidate on all rows, the way it was fitted in the folds."""
-        model = LNML(self.estimator, max_rounds=self.max_rounds, tol=self.tol, verbose=self.verbose)
-        if self.warm_grid and self.best_index_ > 0:
-            model.set_params(**self.cv_results_["params"][0]).fit(X, y)
-            model.set_params(warm_start=True)
-        model.set_params(**self.best_params_).fit(X, y)
-        return model.set_params(warm_start=False)
+    def _refit(self, X: Any, y: Any, start: np.ndarray) -> LNML:
+        """Fit the best candidate on all rows, from the metric of a fold or from M0."""
+        model = LNML(
+            self.estimator,
+            **self.best_params_,
+            max_rounds=self.max_rounds,
+            tol=self.tol,
+            warm_start=bool(self.warm_grid),
+            verbose=self.verbose,
+        )
+        if self.warm_grid:
+            model.components_ = start
+        return model.fit(X, y).set_params(warm_start=False)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Neighbourhoods are learned, so nothing is routed to the base estimator."""
@@ -293,6 +299,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
 class _Fit(NamedTuple):
     """One candidate in one fold."""
 
+    components: np.ndarray
     score: float
     converged: bool
     fit_seconds: float
@@ -343,7 +350,9 @@ class _Search:
                     X[train] @ components.T, y[train], X[test] @ components.T, y[test]
                 )
                 done = time.perf_counter()
-                results.append(_Fit(score, found.converged, learned - start, done - learned))
+                results.append(
+                    _Fit(components, score, found.converged, learned - start, done - learned)
+                )
                 start = done
         return results
 
@@ -364,10 +373,10 @@ def _results(grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> dict[str, An
     }
     results: dict[str, Any] = {"params": [sizes._asdict() for sizes in grid]}
     for name in Sizes._fields:
-        chosen = [getattr(sizes, name) for sizes in grid]
-        results[f"param_{name}"] = np.ma.masked_array(chosen, mask=False)
-    for key, values in table.items():
-        results[f"mean_{key}"], results[f"std_{key}"] = values.mean(axis=0), values.std(axis=0)
+        values = [getattr(sizes, name) for sizes in grid]
+        results[f"param_{name}"] = np.ma.masked_array(values, mask=False)
+    for key, numbers in table.items():
+        results[f"mean_{key}"], results[f"std_{key}"] = numbers.mean(axis=0), numbers.std(axis=0)
     for number, scores in enumerate(table["test_score"]):
         results[f"split{number}_test_score"] = scores
     ranks = rankdata(-results["mean_test_score"], method="min")
