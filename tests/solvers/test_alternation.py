@@ -137,7 +137,7 @@ def test_a_repetition_after_a_loose_metric_is_not_the_end():
     """The metric is solved again, to the tolerance, before the repetition is believed."""
     problem = Scripted([8.0, 7.0])
     found = run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 8.0), Assignment(FIRST, 7.0)])
-    assert [call["tol"] for call in problem.calls] == [3e-2, 1e-3]
+    assert [call["tol"] for call in problem.calls] == [5e-2, 1e-3]
     assert problem.calls[1]["state"] == 1
     assert found.converged
     assert found.targets == FIRST
@@ -157,9 +157,9 @@ def test_new_neighborhoods_after_tightening_go_on():
 
 def test_the_tolerance_follows_the_gain_of_the_assignment():
     problem = Scripted([100.0, 89.0, 88.0])
-    assignments = [(FIRST, 200.0), (SECOND, 90.0), (FIRST, 88.911), (FIRST, 88.0)]
+    assignments = [(FIRST, 200.0), (SECOND, 98.0), (FIRST, 88.911), (FIRST, 88.0)]
     run(problem, [Assignment(*pair) for pair in assignments])
-    assert [call["tol"] for call in problem.calls] == pytest.approx([0.03, 0.01, 1e-3])
+    assert [call["tol"] for call in problem.calls] == pytest.approx([0.05, 0.01, 1e-3])
 
 
 def test_a_worse_metric_is_not_taken():

@@ -26,29 +26,30 @@ def class_softmax(embedding: Embedding, values: np.ndarray) -> tuple[np.ndarray,
     own_range = np.stack([start[row_class], start[row_class + 1]], axis=1)
     share = np.empty(n)
     row_sums = np.empty_like(values)
+    lend = BlockWeights.lender(powers, values)
 
     def sum_group(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray]:
         """W @ values of some rows; their part of the column sums of W and of W^T @ values.
 
         W_ij = P_ij (1 - share_i) within the class, -P_ij share_i outside.
         """
-        weights = BlockWeights(powers, values)
         degree = np.zeros(n)
         column_sums = np.zeros((0 if symmetric else n, values.shape[1]))
-        for lo, hi in blocks:
-            weights.fill(lo, hi)
-            own_totals, own_product = np.zeros(hi - lo), np.zeros_like(weights.product)
-            _own_sums(weights.room, n, own_range[lo:hi], values, own_totals, own_product)
-            share[lo:hi] = np.minimum(own_totals / weights.totals, 1.0)
-            outside = -share[lo:hi] / weights.totals
-            inside = 1.0 / weights.totals
-            row_sums[lo:hi] = outside[:, None] * weights.product + inside[:, None] * own_product
-            weights.add_column_sums(outside, degree, column_sums)
-            inside = inside.astype(values.dtype)
-            weighted = inside[:, None] * values[lo:hi]
-            _add_own_column_sums(
-                weights.room, n, own_range[lo:hi], inside, weighted, degree, column_sums
-            )
+        with lend() as weights:
+            for lo, hi in blocks:
+                weights.fill(lo, hi)
+                own = own_range[lo:hi]
+                own_totals, own_product = np.zeros(hi - lo), np.zeros_like(weights.product)
+                _own_sums(weights.room, n, own, values, own_totals, own_product)
+                share[lo:hi] = np.minimum(own_totals / weights.totals, 1.0)
+                inside = 1.0 / weights.totals
+                outside = -share[lo:hi] * inside
+                row_sums[lo:hi] = outside[:, None] * weights.product
+                row_sums[lo:hi] += inside[:, None] * own_product
+                weights.add_column_sums(outside, degree, column_sums)
+                inside = inside.astype(values.dtype)
+                weighted = inside[:, None] * values[lo:hi]
+                _add_own_column_sums(weights.room, n, own, inside, weighted, degree, column_sums)
         return degree, column_sums
 
     degree, column_sums = np.zeros(n), np.zeros((1, 1))

@@ -8,6 +8,9 @@ of two.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
 import numpy as np
 from numba import njit
 
@@ -21,8 +24,8 @@ TILE_ROWS, TILE_COLUMNS = 80, 672
 # Most entries in the weights of one block: fewer rows where there are many columns.
 BLOCK_ENTRIES = 2**20
 # Blocks are summed in this many groups whatever the number of threads, so that
-# the result does not depend on it.
-GROUPS = 4
+# the result does not depend on it; no more threads than this can help.
+GROUPS = 32
 # Weights of a row lie between 2**-limit and 2**limit of that of a near row.
 EXPONENT_LIMIT = {"float64": 1000.0, "float32": 120.0}
 # Rows on either side of a row that are tried as the near row: of its class, mostly.
@@ -90,6 +93,25 @@ class BlockWeights:
         self.limit = dtype.type(limit)
         self.largest_total = 2.0 ** (limit / 2)
         self.room = np.empty(block_rows(n) * n, dtype)
+
+    @classmethod
+    def lender(
+        cls, powers: PowersOfTwo, values: np.ndarray
+    ) -> Callable[[], AbstractContextManager[BlockWeights]]:
+        """Return a function that lends objects to threads: fresh memory costs page faults."""
+        idle: list[BlockWeights] = []
+
+        @contextmanager
+        def lend() -> Iterator[BlockWeights]:
+            # Removing from a list and appending to it are atomic.
+            try:
+                lent = idle.pop()
+            except IndexError:
+                lent = cls(powers, values)
+            yield lent
+            idle.append(lent)
+
+        return lend
 
     def fill(self, lo: int, hi: int) -> None:
         """Compute the weights of rows lo..hi."""
@@ -177,11 +199,13 @@ def log_normalizers(embedding: Embedding) -> np.ndarray:
     powers = PowersOfTwo(embedding)
     result = np.empty(len(powers.z))
 
+    lend = BlockWeights.lender(powers, powers.z[:, :0])
+
     def of_group(blocks: list[Block]) -> None:
-        weights = BlockWeights(powers, powers.z[:, :0])
-        for lo, hi in blocks:
-            weights.fill(lo, hi)
-            result[lo:hi] = weights.log_z
+        with lend() as weights:
+            for lo, hi in blocks:
+                weights.fill(lo, hi)
+                result[lo:hi] = weights.log_z
 
     run_tiles(of_group, row_groups(result.size))
     return result
@@ -198,18 +222,19 @@ def softmax(
     n = data.shape[0]
     log_z = np.empty(n)
     row_sums = np.empty_like(values)
+    lend = BlockWeights.lender(powers, values)
 
     def sum_group(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray]:
         """P @ values of some rows; their part of the column sums of P and of P^T @ values."""
-        weights = BlockWeights(powers, values)
         degree = np.zeros(n)
         column_sums = np.zeros((0 if symmetric else n, values.shape[1]))
-        for lo, hi in blocks:
-            weights.fill(lo, hi)
-            log_z[lo:hi] = weights.log_z
-            factors = row_weights[lo:hi] / weights.totals
-            row_sums[lo:hi] = factors[:, None] * weights.product
-            weights.add_column_sums(factors, degree, column_sums)
+        with lend() as weights:
+            for lo, hi in blocks:
+                weights.fill(lo, hi)
+                log_z[lo:hi] = weights.log_z
+                factors = row_weights[lo:hi] / weights.totals
+                row_sums[lo:hi] = factors[:, None] * weights.product
+                weights.add_column_sums(factors, degree, column_sums)
         return degree, column_sums
 
     degree, column_sums = row_weights.astype(np.float64), np.zeros((1, 1))
