@@ -102,7 +102,7 @@ def _notes(replies: dict[str, Reply], full: dict[str, float]) -> list[str]:
         "passes counted here too few).",
         f"The exact search found {search['n_pairs']:,} pairs, the first search of a fit "
         f"{search['first_n_pairs']:,}. The line above counts the former.",
-        f"LN-LMNN took {lnml['n_rounds']} rounds; the neighbourhoods "
-        + ("repeated." if lnml["converged"] else "did not repeat."),
+        f"LN-LMNN took {lnml['n_rounds']} rounds and "
+        + ("converged." if lnml["converged"] else "did not converge."),
         "Here the gap that counts is the solver's own: it certifies the rounded float32 problem.",
     ]

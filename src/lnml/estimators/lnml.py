@@ -76,7 +76,8 @@ class LNML(MahalanobisMetric):
     duality_gap_ : float or None
         Certifies the last metric given the last neighbourhoods.
     converged_ : bool
-        Whether the neighbourhoods repeated after a metric solved to ``tol``.
+        Whether the neighbourhoods repeated, or a whole round lowered the objective
+        by less than ``tol / 10``, after a metric solved to ``tol``.
     history_ : list of dict
         One record per round: ``objective_assigned`` after the neighbourhoods,
         ``objective`` after the metric, gap, n_changed pairs,

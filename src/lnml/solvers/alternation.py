@@ -22,6 +22,8 @@ LOOSEST_TOL = 5e-2
 TOL_PER_GAIN = 0.5
 # Relative differences below this are rounding, not progress.
 ROUNDING = 1e-10
+# A round solved to tol that lowers the objective by less than this share of tol is the last.
+LEAST_GAIN = 0.1
 
 
 class RoundRecord(TypedDict, total=False):
@@ -57,7 +59,9 @@ def alternate(
     max_rounds: int,
     monitor: Monitor,
 ) -> Alternation:
-    """Alternate until the neighbourhoods repeat after a metric solved to ``tol``.
+    """Alternate until nothing changes: the neighbourhoods repeat, or a round gains too little.
+
+    Both count only after a metric solved to ``tol``.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ def alternate(
     for number in range(1, max_rounds + 1):
         if number == max_rounds:
             round_tol = tol
-        before = assigned.objective
+        before, last = assigned.objective, solution.objective
         solution = _metric_step(
             problem, targets, solution, before, round_tol, state, monitor.within(f"round {number}")
         )
@@ -90,6 +94,8 @@ def alternate(
         record = _record(number, before, solution, changed, targets, round_tol)
         if monitor.step(record, solution.components.copy):
             return Alternation(solution, targets, False, monitor.history)
+        if round_tol <= tol and last - solution.objective <= LEAST_GAIN * tol * abs(last):
+            return Alternation(solution, targets, solution.converged, monitor.history)
         if number == max_rounds:
             break
         assigned = assign(solution.components)
