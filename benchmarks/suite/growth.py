@@ -18,6 +18,22 @@ HEADER += ["MCML value and gradient s", "MCML peak MB", "full pass s"]
 COLUMNS = {"LMNN s": 3, "LMNN peak MB": 4, "search s": 6, "MCML s": 7, "full pass s": 9}
 SMALLEST_MB = 5.0
 
+EXPLANATION = [
+    "Exponents by least squares on log s (log MB) against log rows or log columns, over all "
+    f"sizes; memory below {SMALLEST_MB:g} MB is left out.",
+    "Letter in float64, MNIST in float32. The iterations of a fit depend on the data, so the "
+    "time of a fit grows less regularly than that of one search.",
+    "A full pass and a softmax evaluation look at all pairs, so their time grows with the square "
+    "of the rows once blocks are full. So does a search, but its fixed costs (principal axes, the "
+    "choice of coordinates) count at the small sizes, which lowers the fitted exponent.",
+    "A fit of LMNN grows about as the rows: most of its evaluations run over the working set, "
+    "whose size per row changes little, and only a handful of searches look at all pairs. The "
+    "searches take over where the rows are many. Its memory is the working set and some copies "
+    "of the data, both proportional to the rows.",
+    "With the columns, a search grows slowly because it multiplies the leading principal "
+    "coordinates only; a softmax evaluation needs all of them, twice.",
+]
+
 
 def growth(scale: Scale, folder: Path, python: str) -> Group:
     """Measure every size in processes of its own; fit exponents in log-log."""
@@ -42,12 +58,7 @@ def growth(scale: Scale, folder: Path, python: str) -> Group:
         ]
     table.rows = [row for rows in series.values() for row in rows]
     group.tables = [table, _exponents(series)]
-    group.notes += [
-        "Exponents by least squares on log s (log MB) against log rows or log columns, over all "
-        f"sizes; memory below {SMALLEST_MB:g} MB is left out.",
-        "Letter in float64, MNIST in float32. The iterations of a fit depend on the data, so the "
-        "time of a fit grows less regularly than that of one search.",
-    ]
+    group.notes += EXPLANATION
     group.traces["growth"] = {
         name: {"rows": [row[1] for row in rows], "columns": [row[2] for row in rows]}
         | {title: [row[place] for row in rows] for title, place in COLUMNS.items()}
