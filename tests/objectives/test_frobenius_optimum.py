@@ -10,7 +10,7 @@ from toy_data import blobs, in_class_order, neighborhoods, sorted_blobs, trainin
 from lnml import RelativeComparisons, SupportVectorMetric
 from lnml.kernels import get_kernels
 from lnml.objectives.frobenius import FrobeniusProblem, WeightedBasisProblem, best_scale
-from lnml.solvers.multipliers import _escape
+from lnml.solvers.saddles import leave_saddle
 
 SOLVER = 1e-6
 
@@ -274,7 +274,7 @@ def test_a_lost_weight_comes_back():
 
 
 def test_escape_takes_no_more_room_than_there_is():
-    left = _escape(np.diag([2.0, 0.0, 0.0]), np.eye(3)[:, 1:], 1.0, np.array([1e-9, 1.0]))
+    left = leave_saddle(np.diag([2.0, 0.0, 0.0]), np.eye(3)[:, 1:], 1.0, np.array([1e-9, 1.0]))
     np.testing.assert_allclose((left**2).diagonal()[:2], [4.0, 1e-9])
     assert 1e-9 < left[2, 2] ** 2 < 1.0
     assert not (left - np.diag(left.diagonal())).any()
