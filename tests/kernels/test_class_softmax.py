@@ -35,14 +35,6 @@ def test_shares_and_moments(class_sizes, dtype, rtol):
         np.testing.assert_allclose(found, moment, atol=rtol * np.abs(moment).max())
 
 
-def test_shares_alone():
-    X, y = sorted_blobs(4, [40, 30], 3)
-    kernels, embedding = embedded(X, y)
-    share, nothing = kernels.class_softmax(embedding, embedding.coordinates[:, :0])
-    np.testing.assert_allclose(share, dense(embedding, y)[0], rtol=1e-10)
-    assert nothing.shape == (0, 3)
-
-
 def test_bitwise_equal_whatever_the_number_of_threads(monkeypatch):
     X, y = sorted_blobs(0, [900, 700, 3], 3)
     kernels, embedding = embedded(X, y)

@@ -209,7 +209,7 @@ class Kernels(Protocol):
         """Return p_i = the sum of P_ij over the class of i, and values^T Lap(W + W^T) data.
 
         P_ij = exp(-D_ij) / Z_i; W_ij = P_ij (1 - p_i) within the class, -P_ij p_i
-        outside. ``values`` as in :meth:`softmax`; without columns, p alone.
+        outside. ``values`` as in :meth:`softmax`.
         """
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:

@@ -32,12 +32,6 @@ class NCATask:
         self.pull = conditioning.pull
         self.precision = float(np.finfo(self.points.data.dtype).eps)
 
-    def value(self, components: np.ndarray) -> float:
-        """Return the expected number of rows with a neighbour of another class."""
-        embedding = self.kernels.embed(self.points, components)
-        share, _ = self.kernels.class_softmax(embedding, embedding.coordinates[:, :0])
-        return float((1.0 - share).sum())
-
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient (r x d)."""
         embedding = self.kernels.embed(self.points, components)

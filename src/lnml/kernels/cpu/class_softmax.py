@@ -9,9 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lnml.kernels.cpu.products import centred, gram
-from lnml.kernels.cpu.softmax import TILE_COLUMNS, Block, BlockWeights, PowersOfTwo, row_groups
-from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.cpu.products import centred
+from lnml.kernels.cpu.softmax import (
+    TILE_COLUMNS,
+    Block,
+    BlockWeights,
+    PowersOfTwo,
+    moment,
+    sum_over_groups,
+)
 from lnml.kernels.protocol import Embedding
 
 
@@ -52,15 +58,9 @@ def class_softmax(embedding: Embedding, values: np.ndarray) -> tuple[np.ndarray,
                 _add_own_column_sums(weights.room, n, own, inside, weighted, degree, column_sums)
         return degree, column_sums
 
-    degree, column_sums = np.zeros(n), np.zeros((1, 1))
-    for group_degree, group_sums in run_tiles(sum_group, row_groups(n)):
-        degree = degree + group_degree
-        column_sums = column_sums + group_sums
     # Rows of W sum to zero, so only its columns have a degree.
-    if symmetric:
-        half = gram(0.5 * degree[:, None] * values - row_sums, values)
-        return share, half + half.T
-    return share, gram(degree[:, None] * values - row_sums - column_sums, centred(data))
+    degree, column_sums = sum_over_groups(sum_group, n)
+    return share, moment(data, values, degree, row_sums, column_sums, symmetric)
 
 
 @njit(nogil=True, cache=True)
@@ -76,8 +76,7 @@ def _own_sums(room, n, own_range, values, totals, product):
             left, right = max(lo, begin), min(lo + TILE_COLUMNS, end)
             part = _tile_part(room, n, n_rows, first, last, lo, left, right)
             totals[first:last] += np.dot(part, ones[: right - left])
-            if values.shape[1] > 0:
-                product[first:last] += np.dot(part, values[left:right])
+            product[first:last] += np.dot(part, values[left:right])
         first = last
 
 

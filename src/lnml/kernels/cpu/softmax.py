@@ -237,14 +237,37 @@ def softmax(
                 weights.add_column_sums(factors, degree, column_sums)
         return degree, column_sums
 
-    degree, column_sums = row_weights.astype(np.float64), np.zeros((1, 1))
-    for group_degree, group_sums in run_tiles(sum_group, row_groups(n)):
+    degree, column_sums = sum_over_groups(sum_group, n)
+    return log_z, moment(data, values, row_weights + degree, row_sums, column_sums, symmetric)
+
+
+def sum_over_groups(
+    sum_group: Callable[[list[Block]], tuple[np.ndarray, np.ndarray]], n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the column degrees and column sums of all groups, in the order of the groups."""
+    degree, column_sums = np.zeros(n_rows), np.zeros((1, 1))
+    for group_degree, group_sums in run_tiles(sum_group, row_groups(n_rows)):
         degree = degree + group_degree
         column_sums = column_sums + group_sums
+    return degree, column_sums
+
+
+def moment(
+    data: np.ndarray,
+    values: np.ndarray,
+    degree: np.ndarray,
+    row_sums: np.ndarray,
+    column_sums: np.ndarray,
+    symmetric: bool,
+) -> np.ndarray:
+    """values^T Lap(W + W^T) data, from W's degrees, W @ values and W^T @ values.
+
+    ``symmetric`` says that the values are the data, centred: then W @ values is enough.
+    """
     if symmetric:
         half = gram(0.5 * degree[:, None] * values - row_sums, values)
-        return log_z, half + half.T
-    return log_z, gram(degree[:, None] * values - row_sums - column_sums, centred(data))
+        return half + half.T
+    return gram(degree[:, None] * values - row_sums - column_sums, centred(data))
 
 
 def block_rows(n_rows: int) -> int:
