@@ -48,10 +48,12 @@ def main() -> None:
     machine = describe()
     python = str(Path(options.peers).absolute())
     chosen = options.only or list(GROUPS)
+    # Sections that are not measured again stay as they are, with the peers they were measured with.
+    groups, before = read(options.output) if options.only else ({}, {})
     if set(chosen) - WITHOUT_PEERS:
         machine["peers"] = call("peers.runner", "versions", python=python).values
-    # Sections that are not measured again stay as they are.
-    groups = read(options.output) if options.only else {}
+    elif "peers" in before:
+        machine["peers"] = before["peers"]
     options.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in chosen:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from lnml import LMNN, LNML, MCML, estimate_memory
+from lnml import ITML, LMNN, LNML, MCML, estimate_memory
 from lnml.datasets import load_dataset
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
@@ -54,3 +54,8 @@ def test_costs_do_not_need_all_impostors_at_once():
     expected = problem.pair_costs(np.eye(16), pairs)
     with sklearn.config_context(working_memory=0.5):
         np.testing.assert_allclose(problem.pair_costs(np.eye(16), pairs), expected, rtol=1e-12)
+
+
+def test_no_figure_for_itml():
+    with pytest.raises(TypeError, match="number of constraints"):
+        estimate_memory(ITML(), 1000, 20)

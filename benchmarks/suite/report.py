@@ -140,18 +140,19 @@ def write(
     return page, data
 
 
-def read(folder: Path) -> dict[str, Group]:
-    """Groups of an earlier run, by name; none if there was none."""
+def read(folder: Path) -> tuple[dict[str, Group], dict[str, Any]]:
+    """Groups of an earlier run by name, and what is known of its machine; nothing if none."""
     data = folder / "cpu.json"
     if not data.exists():
-        return {}
+        return {}, {}
+    whole = json.loads(data.read_text())
     groups = {}
-    for name, stored in json.loads(data.read_text())["groups"].items():
+    for name, stored in whole["groups"].items():
         lines = [{key: line[key] for key in line if key != "verdict"} for line in stored["lines"]]
         stored["lines"] = [Line(**line) for line in lines]
         stored["tables"] = [Table(**table) for table in stored["tables"]]
         groups[name] = Group(**stored)
-    return groups
+    return groups, whole["machine"]
 
 
 def _plain(value: Any) -> Any:

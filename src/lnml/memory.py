@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from lnml.estimators.itml import ITML
 from lnml.estimators.lnml import LNML
 from lnml.estimators.lnml_cv import LNMLCV
 from lnml.estimators.mcml import MCML
 from lnml.estimators.mmc import MMC
+from lnml.estimators.nca import NCA
 from lnml.objectives.triplets import PAIR_BYTES
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
@@ -31,7 +33,7 @@ def estimate_memory(
 
     Parameters
     ----------
-    estimator : LMNN, MCML, MMC, SupportVectorMetric, RelativeComparisons, LNML or LNMLCV
+    estimator : LMNN, MCML, NCA, MMC, SupportVectorMetric, RelativeComparisons, LNML or LNMLCV
         The estimator, not necessarily fitted. Of LNMLCV the last fit is meant, on all rows;
         with ``n_jobs`` every process needs memory of its own.
     n_samples, n_features : int
@@ -50,10 +52,15 @@ def estimate_memory(
     401 MiB
     """
     base = estimator.estimator if isinstance(estimator, (LNML, LNMLCV)) else estimator
+    if isinstance(base, ITML):
+        raise TypeError(
+            "estimate_memory does not know ITML: what it needs depends on the number of "
+            "constraints, not of rows"
+        )
     itemsize = np.dtype(dtype).itemsize
     total = DATA_COPIES * n_samples * n_features * itemsize
     square = 6 * n_features * n_features * 8
-    if isinstance(base, MCML):
+    if isinstance(base, (MCML, NCA)):
         # Imported here: the compiled kernels would slow `import lnml` down.
         from lnml.kernels.cpu.softmax import GROUPS, block_rows
         from lnml.kernels.cpu.threads import thread_count
