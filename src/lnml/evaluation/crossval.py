@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,35 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
+from lnml.evaluation.results import FoldResult
 from lnml.kernels import get_kernels
-
-
-@dataclass(frozen=True)
-class FoldResult:
-    """What one method did in one fold.
-
-    Attributes
-    ----------
-    method : str
-        Name of the method.
-    fold : int
-        Number of the fold.
-    test : ndarray
-        Rows of the test part.
-    correct : ndarray of bool
-        Whether each was classified correctly.
-    converged : bool
-        Whether the fit met its stopping rule.
-    seconds : float
-        Time of the fit.
-    """
-
-    method: str
-    fold: int
-    test: np.ndarray
-    correct: np.ndarray
-    converged: bool
-    seconds: float
 
 
 def predict_nearest(train: np.ndarray, labels: np.ndarray, test: np.ndarray) -> np.ndarray:

@@ -1,0 +1,259 @@
+"""What a comparison of methods found: plain data, written to and read from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What one method did in one fold.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    fold : int
+        Number of the fold.
+    test : ndarray of int, shape (m,)
+        Rows of the test part.
+    correct : ndarray of bool, shape (m,)
+        Whether each was classified correctly.
+    converged : bool
+        Whether the fit met its stopping rule.
+    seconds : float
+        Time of the fit.
+    peak_mb : float or None
+        Most memory of the fit in MB above what the process held before; None
+        where the system does not tell.
+    gap : float or None
+        Relative duality gap of the fit; None for a method without one.
+    chosen : dict
+        What the method chose by inner cross-validation, such as ``{"k_min": 1}``.
+    """
+
+    method: str
+    fold: int
+    test: np.ndarray
+    correct: np.ndarray
+    converged: bool = True
+    seconds: float = 0.0
+    peak_mb: float | None = None
+    gap: float | None = None
+    chosen: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return numbers, strings and lists only."""
+        return {**asdict(self), "test": self.test.tolist(), "correct": self.correct.tolist()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> FoldResult:
+        """Undo :meth:`to_json`."""
+        test = np.asarray(stored["test"], dtype=np.int64)
+        correct = np.asarray(stored["correct"], dtype=bool)
+        return cls(**{**stored, "test": test, "correct": correct})
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What data a comparison is about.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data set or file.
+    n_features : int
+        Columns before dimension reduction.
+    class_sizes : dict
+        Rows of each class, by its label.
+    fingerprint : str
+        SHA-256 of features and labels.
+    """
+
+    name: str
+    n_features: int
+    class_sizes: Mapping[str, int]
+    fingerprint: str = ""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.class_sizes.values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several methods on the same folds of one data set.
+
+    Attributes
+    ----------
+    data : DataSummary
+        The data set.
+    results : tuple of FoldResult
+        One for each method and fold. Methods are listed in order of appearance.
+    """
+
+    data: DataSummary
+    results: tuple[FoldResult, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, in order of appearance."""
+        return tuple(dict.fromkeys(result.method for result in self.results))
+
+    def of(self, method: str) -> list[FoldResult]:
+        """Results of one method, by fold."""
+        return sorted((r for r in self.results if r.method == method), key=lambda r: r.fold)
+
+    def correct(self, method: str) -> np.ndarray:
+        """Whether a method was right on each test row, in the order of rows: shape (m,)."""
+        parts = self.of(method)
+        rows = np.concatenate([part.test for part in parts])
+        return np.concatenate([part.correct for part in parts])[np.argsort(rows, kind="stable")]
+
+    def accuracy(self, method: str) -> float:
+        """Share of the test rows on which a method was right."""
+        return float(self.correct(method).mean())
+
+    def fold_accuracies(self, method: str) -> np.ndarray:
+        """Share of the test rows on which a method was right, fold by fold."""
+        return np.array([part.correct.mean() for part in self.of(method)])
+
+    def seconds(self, method: str) -> float:
+        """Mean time of a fit."""
+        return float(np.mean([part.seconds for part in self.of(method)]))
+
+    def peak_mb(self, method: str) -> float | None:
+        """Most memory of a fit; None if no fold tells."""
+        known = [part.peak_mb for part in self.of(method) if part.peak_mb is not None]
+        return max(known, default=None)
+
+    def n_unfinished(self, method: str) -> int:
+        """How many fits did not meet their stopping rule."""
+        return sum(not part.converged for part in self.of(method))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return numbers, strings and lists only."""
+        return {"data": asdict(self.data), "results": [r.to_json() for r in self.results]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Comparison:
+        """Undo :meth:`to_json`."""
+        results = tuple(FoldResult.from_json(result) for result in stored["results"])
+        return cls(DataSummary(**stored["data"]), results)
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A row whose label looks wrong (see :func:`lnml.least_trusted`).
+
+    Attributes
+    ----------
+    row : int
+        Row of the data.
+    label : str
+        Its label.
+    n_neighbors : int
+        Target neighbours it received.
+    cost : float
+        Their mean cost.
+    nearest_label : str
+        Label of the nearest other row under the learned metric.
+    """
+
+    row: int
+    label: str
+    n_neighbors: int
+    cost: float
+    nearest_label: str
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """One fit to a data set, as the pictures show it.
+
+    Attributes
+    ----------
+    method : str
+        The method fitted: one that learns neighbourhoods.
+    n_rows : int
+        Rows it was fitted to.
+    rows : ndarray of int, shape (m,)
+        Rows of the data that the 2-D views show.
+    labels : ndarray of str, shape (m,)
+        Their labels.
+    before, after : ndarray of shape (m, 2)
+        Their leading principal components in the input space and under the learned metric.
+    edges_before, edges_after : ndarray of int, shape (e, 2)
+        Target neighbours among the rows shown, as positions in ``rows``: the nearest rows of
+        the class in the input space, and the learned ones.
+    neighbor_counts : dict of str to list of int
+        By class: how many rows have 0, 1, 2, ... target neighbours.
+    suspects : tuple of Suspect
+        Rows trusted least, the least first.
+    histories : dict of str to list of dict
+        By method: records with ``seconds``, ``objective`` and, where there is one, ``bound``.
+    """
+
+    method: str
+    n_rows: int
+    rows: np.ndarray
+    labels: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    edges_before: np.ndarray
+    edges_after: np.ndarray
+    neighbor_counts: Mapping[str, Sequence[int]]
+    suspects: tuple[Suspect, ...]
+    histories: Mapping[str, Sequence[Mapping[str, float]]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return numbers, strings and lists only."""
+        arrays = {
+            name: value.tolist()
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray)
+        }
+        return {**asdict(self), **arrays}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Portrait:
+        """Undo :meth:`to_json`."""
+        return cls(
+            **{
+                **stored,
+                "rows": np.asarray(stored["rows"], dtype=np.int64),
+                "labels": np.asarray(stored["labels"], dtype=str),
+                "before": np.asarray(stored["before"], dtype=float).reshape(-1, 2),
+                "after": np.asarray(stored["after"], dtype=float).reshape(-1, 2),
+                "edges_before": np.asarray(stored["edges_before"], dtype=np.int64).reshape(-1, 2),
+                "edges_after": np.asarray(stored["edges_after"], dtype=np.int64).reshape(-1, 2),
+                "suspects": tuple(Suspect(**suspect) for suspect in stored["suspects"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How results came about, so that they can be had again.
+
+    Attributes
+    ----------
+    command : str
+        The command line.
+    settings : dict
+        What was asked for: folds, seed, k, scaling, ...
+    versions : dict
+        Versions of Python and of the packages that matter.
+    created : str
+        Time in ISO format.
+    """
+
+    command: str
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    created: str
