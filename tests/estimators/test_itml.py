@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from lnml import ITML
 from lnml.datasets import load_dataset
-from lnml.evaluation import cross_validate
+from lnml.evaluation import compare
 
 
 def some_pairs(n_pairs=150, n_features=5, seed=0):
@@ -204,7 +204,5 @@ def test_beats_euclidean_neighbours(name):
     search.fit(data.data, data.target)
     gamma = search.best_params_["metric__gamma"]
     methods = {"Euclidean": None, "ITML": ITML(gamma=gamma, random_state=0)}
-    correct = {"Euclidean": 0, "ITML": 0}
-    for result in cross_validate(data.data, data.target, methods):
-        correct[result.method] += result.correct.sum()
-    assert correct["ITML"] > correct["Euclidean"] + 0.04 * len(data.target)
+    found = compare(data.data, data.target, methods)
+    assert found.accuracy("ITML") > found.accuracy("Euclidean") + 0.04

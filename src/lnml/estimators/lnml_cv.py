@@ -29,7 +29,7 @@ from lnml.estimators.validation import (
     check_training_data,
     refuse_unknown,
 )
-from lnml.evaluation.crossval import predict_nearest
+from lnml.evaluation.nearest import predict_nearest
 from lnml.kernels import get_kernels
 from lnml.metric import MahalanobisMetric
 from lnml.neighborhoods.assignment import Sizes, check_sizes

@@ -1,6 +1,7 @@
 """What a learned metric is worth, and which rows it was learned from with least trust."""
 
-from lnml.evaluation.crossval import cross_validate, predict_nearest
+from lnml.evaluation.crossval import compare
+from lnml.evaluation.nearest import predict_nearest
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
 from lnml.evaluation.trust import least_trusted
 
@@ -8,7 +9,7 @@ __all__ = [
     "Comparison",
     "DataSummary",
     "FoldResult",
-    "cross_validate",
+    "compare",
     "least_trusted",
     "predict_nearest",
 ]

@@ -1,109 +1,178 @@
-"""Cross-validated 1-nearest-neighbour accuracy of several metrics on the same folds."""
+"""Several metrics on the same folds, judged by the nearest-neighbour rule."""
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import train_test_split
 
-from lnml.evaluation.results import FoldResult
-from lnml.kernels import get_kernels
+from lnml.evaluation.nearest import predict_nearest
+from lnml.evaluation.peak import peak_memory
+from lnml.evaluation.problem import FoldData, Problem, stratified_folds
+from lnml.evaluation.results import Comparison, FoldResult
+from lnml.evaluation.store import FoldStore
 
-
-def predict_nearest(train: np.ndarray, labels: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Label of the nearest training row of every test row; ties to the lowest row.
-
-    Parameters
-    ----------
-    train : ndarray of shape (n, r)
-        Training rows.
-    labels : ndarray of shape (n,)
-        Their labels.
-    test : ndarray of shape (m, r)
-        Rows to classify.
-
-    Returns
-    -------
-    predicted : ndarray of shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> predict_nearest(np.array([[0.0], [2.0]]), np.array(["a", "b"]), np.array([[1.0], [1.5]]))
-    array(['a', 'b'], dtype='<U1')
-    """
-    kernels = get_kernels()
-    points = kernels.points(np.asarray(train, dtype=np.float64), np.array([0, len(train)]))
-    embedding = kernels.embed(points, np.eye(points.data.shape[1]))
-    _, nearest = kernels.nearest(embedding, 1, same_class=False, queries=test)
-    return np.asarray(labels)[nearest[:, 0]]
+Methods = Mapping[str, Any]
+# Called with the numbers of finished and of all (fold, method) pairs.
+Progress = Callable[[int, int], None]
 
 
-def cross_validate(
-    X: np.ndarray,
-    y: np.ndarray,
-    methods: Mapping[str, Any],
+def compare(
+    X: Any,
+    y: Any,
+    methods: Methods,
     *,
+    name: str = "data",
     n_folds: int = 10,
     seed: int = 0,
+    k: int = 1,
     n_jobs: int | None = None,
-) -> Iterator[FoldResult]:
-    """Yield one result per fold and method, folds in parallel, as they are done.
+) -> Comparison:
+    """Cross-validate metric learners on the same folds.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : array-like of shape (n, d)
         Data.
-    y : ndarray of shape (n,)
+    y : array-like of shape (n,)
         Class labels.
     methods : mapping of str to estimator or None
         Metric learners by name; None is the Euclidean metric.
+    name : str, default="data"
+        Name of the data.
     n_folds : int, default=10
         Folds, stratified by class and shuffled.
     seed : int, default=0
-        Seed of the shuffle. All methods see the same folds.
+        Seed of the shuffle.
+    k : int, default=1
+        Neighbours that vote.
     n_jobs : int, default=None
-        Processes, as in joblib.
+        Folds that run at the same time, as in joblib.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> wine = load_dataset("wine")
+    >>> found = compare(wine.data, wine.target, {"Euclidean": None, "LMNN": LMNN()}, n_folds=3)
+    >>> found.accuracy("LMNN") > found.accuracy("Euclidean")
+    True
     """
-    splits = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(X, y)
-    tasks = (
-        delayed(_run_fold)(X, y, methods, fold, train, test)
-        for fold, (train, test) in enumerate(splits)
-    )
-    for results in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-        yield from results
+    labels = np.asarray(y)
+    features = X if hasattr(X, "iloc") else np.asarray(X)
+    problem = Problem(name, features, labels, stratified_folds(labels, n_folds, seed))
+    with tempfile.TemporaryDirectory() as folder:
+        return run_problem(problem, methods, FoldStore(Path(folder)), k=k, n_jobs=n_jobs)
+
+
+def run_problem(
+    problem: Problem,
+    methods: Methods,
+    store: FoldStore,
+    *,
+    k: int = 1,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run what the store does not hold yet, folds in parallel, and return all results.
+
+    Each result is in the store as soon as it is known.
+    """
+    todo = [
+        fold
+        for fold in range(len(problem.splits))
+        if not all(store.has(fold, method) for method in methods)
+    ]
+    total = len(problem.splits) * len(methods)
+    with _reporting(store, total, progress) if progress else nullcontext():
+        # Alone in the process, a fold has all threads for its fits.
+        workers = 1 if len(todo) == 1 else n_jobs
+        Parallel(n_jobs=workers)(
+            delayed(_run_fold)(problem, fold, methods, store, k, seed) for fold in todo
+        )
+    results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
+    return Comparison(problem.summary(), tuple(results))
 
 
 def _run_fold(
-    X: np.ndarray,
-    y: np.ndarray,
-    methods: Mapping[str, Any],
-    fold: int,
-    train: np.ndarray,
-    test: np.ndarray,
-) -> list[FoldResult]:
-    results = []
+    problem: Problem, fold: int, methods: Methods, store: FoldStore, k: int, seed: int
+) -> None:
+    data = FoldData(problem, fold)
     for name, method in methods.items():
-        start = time.perf_counter()
-        inside, outside, converged = X[train], X[test], True
+        if not store.has(fold, name):
+            share = problem.shares.get(name, 1.0)
+            store.write(_run_method(name, method, data, fold, k, share, seed))
+
+
+def _run_method(
+    name: str, method: Any, data: FoldData, fold: int, k: int, share: float, seed: int
+) -> FoldResult:
+    inside, outside = data.matrices(name)
+    known, wanted = data.problem.labels[data.train], data.problem.labels[data.test]
+    start, model = time.perf_counter(), None
+    with peak_memory() as peak:
         if method is not None:
+            rows = _sample(known, share, seed)
             with warnings.catch_warnings():
-                # Counted through converged_ and told by the caller.
+                # Counted through converged_ and told with the results.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model = clone(method).fit(inside, y[train])
-            inside, outside, converged = (
-                model.transform(inside),
-                model.transform(outside),
-                (model.converged_),
-            )
-        seconds = time.perf_counter() - start
-        correct = predict_nearest(inside, y[train], outside) == y[test]
-        results.append(FoldResult(name, fold, test, correct, converged, seconds))
-    return results
+                model = clone(method).fit(inside[rows], known[rows])
+    seconds = time.perf_counter() - start
+    if model is not None:
+        inside, outside = model.transform(inside), model.transform(outside)
+    return FoldResult(
+        method=name,
+        fold=fold,
+        test=data.test,
+        correct=predict_nearest(inside, known, outside, k) == wanted,
+        converged=bool(getattr(model, "converged_", True)),
+        seconds=seconds,
+        peak_mb=peak.megabytes,
+        gap=getattr(model, "duality_gap_", None),
+        chosen=getattr(model, "best_params_", {}),
+    )
+
+
+def _sample(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Row numbers of a share of the rows, classes in proportion."""
+    rows = np.arange(labels.size)
+    if share >= 1.0:
+        return rows
+    kept, _ = train_test_split(rows, train_size=share, stratify=labels, random_state=seed)
+    return np.sort(kept)
+
+
+@contextmanager
+def _reporting(store: FoldStore, total: int, progress: Progress) -> Iterator[None]:
+    """Tell how many results there are, twice a second: workers write them on their own."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            progress(store.count(), total)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        progress(store.count(), total)

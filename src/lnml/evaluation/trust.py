@@ -50,8 +50,12 @@ def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
             f"{type(model).__name__} learns no neighbourhoods, so it trusts all rows alike: "
             f"fit LNML({type(model).__name__}()) instead"
         )
+    return np.lexsort((-mean_costs(model), model.n_target_neighbors_))[:count]
+
+
+def mean_costs(model: Any) -> np.ndarray:
+    """Mean cost of the target pairs of every row, shape (n,); zero for a row without any."""
     sizes = model.n_target_neighbors_
     rows = np.repeat(np.arange(sizes.size), sizes)
     total = np.bincount(rows, weights=model.target_costs_.data, minlength=sizes.size)
-    cost = total / np.maximum(sizes, 1)
-    return np.lexsort((-cost, sizes))[:count]
+    return total / np.maximum(sizes, 1)

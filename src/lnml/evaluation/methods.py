@@ -1,0 +1,173 @@
+"""The methods that can be compared, by name, with the settings of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
+
+from lnml.estimators.itml import ITML
+from lnml.estimators.lmnn import LMNN
+from lnml.estimators.lnml import LNML
+from lnml.estimators.lnml_cv import LNMLCV
+from lnml.estimators.mcml import MCML
+from lnml.estimators.mmc import MMC
+from lnml.estimators.nca import NCA
+from lnml.estimators.relative_comparisons import RelativeComparisons
+from lnml.estimators.support_vector import SupportVectorMetric
+from lnml.evaluation.nearest import predict_nearest
+from lnml.metric import MahalanobisMetric
+
+# The paper chooses ITML's slack from these by two-fold cross-validation.
+ITML_SLACKS = tuple(10.0**i for i in range(-4, 5))
+
+
+class TunedMetric(MahalanobisMetric):
+    """A metric learner whose parameters are chosen by inner cross-validation.
+
+    Each point of the grid is fitted on the training part of each inner fold and
+    judged by the accuracy of the nearest-neighbour rule on the rest; the first of
+    the best is fitted on all rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The metric learner.
+    grid : dict of str to sequence
+        Parameters to try.
+    cv : int, default=2
+        Inner folds, stratified and shuffled.
+    random_state : int, default=0
+        Seed of the shuffle.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The parameters chosen.
+    best_estimator_ : estimator
+        Fitted on all rows.
+    components_, converged_
+        Those of ``best_estimator_``.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        grid: Mapping[str, Sequence[Any]],
+        *,
+        cv: int = 2,
+        random_state: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> TunedMetric:
+        """Choose the parameters, then learn the metric from all rows."""
+        folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
+        splits = list(folds.split(X, y))
+        candidates = list(ParameterGrid(dict(self.grid)))
+        scores = [self._score(parameters, X, y, splits) for parameters in candidates]
+        self.best_params_ = candidates[int(np.argmax(scores))]
+        self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y)
+        self.components_ = self.best_estimator_.components_
+        self.converged_ = self.best_estimator_.converged_
+        self.duality_gap_ = self.best_estimator_.duality_gap_
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _score(
+        self,
+        parameters: dict[str, Any],
+        X: np.ndarray,
+        y: np.ndarray,
+        splits: list[tuple[np.ndarray, np.ndarray]],
+    ) -> float:
+        right = 0
+        for train, test in splits:
+            model = clone(self.estimator).set_params(**parameters).fit(X[train], y[train])
+            inside, outside = model.transform(X[train]), model.transform(X[test])
+            right += int((predict_nearest(inside, y[train], outside) == y[test]).sum())
+        return right / len(y)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Attributes
+    ----------
+    name : str
+        As tables show it.
+    summary : str
+        One line for a list of methods.
+    make : callable
+        Gives an unfitted estimator for a seed; None for the Euclidean metric.
+    """
+
+    name: str
+    summary: str
+    make: Callable[[int], Any]
+
+
+METHODS: dict[str, Method] = {
+    "mcml": Method("MCML", "maximally collapsing metric learning", lambda _: MCML()),
+    "ln-mcml": Method(
+        "LN-MCML", "MCML with learned neighbourhoods, 3 each", lambda _: LNML(MCML())
+    ),
+    "lmnn": Method("LMNN", "large margin nearest neighbours", lambda _: LMNN()),
+    "ln-lmnn": Method(
+        "LN-LMNN", "LMNN with learned neighbourhoods, 3 each", lambda _: LNML(LMNN())
+    ),
+    "ln-lmnn-cv": Method(
+        "LN-LMNN (CV)",
+        "the same, sizes chosen by cross-validation",
+        lambda seed: LNMLCV(LMNN(), random_state=seed),
+    ),
+    "euclidean": Method("Euclidean", "no learning", lambda _: None),
+    "nca": Method("NCA", "neighbourhood components analysis", lambda _: NCA()),
+    "itml": Method(
+        "ITML",
+        "information-theoretic metric learning, slack chosen by cross-validation",
+        lambda seed: TunedMetric(
+            ITML(random_state=seed), {"gamma": ITML_SLACKS}, random_state=seed
+        ),
+    ),
+    "ln-mcml-cv": Method(
+        "LN-MCML (CV)",
+        "LN-MCML, number of neighbours chosen by cross-validation",
+        lambda seed: LNMLCV(MCML(), random_state=seed),
+    ),
+    "mmc": Method("MMC", "Xing et al.", lambda _: MMC()),
+    "support-vector": Method("SupportVector", "Nguyen & Guo", lambda _: SupportVectorMetric()),
+    "relative": Method(
+        "RelativeComparisons", "Schultz & Joachims, diagonal", lambda _: RelativeComparisons()
+    ),
+}
+
+# In the order of the paper's Table 2.
+PAPER_METHODS = ("mcml", "ln-mcml", "lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml")
+
+
+def check_methods(keys: Iterable[str]) -> list[str]:
+    """Return the keys of known methods, each once, or say which is unknown."""
+    keys = list(dict.fromkeys(keys))
+    for key in keys:
+        if key not in METHODS:
+            near = get_close_matches(key, METHODS, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"unknown method {key!r}: {hint}known are {', '.join(METHODS)}")
+    if not keys:
+        raise ValueError(f"no method to compare: name some of {', '.join(METHODS)}")
+    return keys
+
+
+def methods_by_name(keys: Iterable[str], seed: int) -> dict[str, Any]:
+    """Return unfitted estimators by display name; None for the Euclidean metric."""
+    return {METHODS[key].name: METHODS[key].make(seed) for key in check_methods(keys)}

@@ -1,0 +1,60 @@
+"""The k-nearest-neighbour rule with deterministic ties."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnml.kernels import get_kernels
+
+
+def predict_nearest(
+    train: np.ndarray, labels: np.ndarray, test: np.ndarray, k: int = 1
+) -> np.ndarray:
+    """Label that most of the k nearest training rows of every test row have.
+
+    Of equally near rows the one with the lowest number is nearer; of labels with
+    equally many votes the one whose first row is nearest wins.
+
+    Parameters
+    ----------
+    train : ndarray of shape (n, r)
+        Training rows.
+    labels : ndarray of shape (n,)
+        Their labels.
+    test : ndarray of shape (m, r)
+        Rows to classify.
+    k : int, default=1
+        Rows that vote.
+
+    Returns
+    -------
+    predicted : ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> predict_nearest(np.array([[0.0], [2.0]]), np.array(["a", "b"]), np.array([[1.0], [1.5]]))
+    array(['a', 'b'], dtype='<U1')
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes[_majority(codes[nearest_rows(train, test, k)], classes.size)]
+
+
+def nearest_rows(train: np.ndarray, test: np.ndarray, k: int) -> np.ndarray:
+    """Numbers of the k nearest training rows of every test row, nearest first: shape (m, k)."""
+    if not 1 <= k <= len(train):
+        raise ValueError(f"k must be from 1 to {len(train)}, the number of training rows; got {k}")
+    kernels = get_kernels()
+    points = kernels.points(np.asarray(train), np.array([0, len(train)]))
+    embedding = kernels.embed(points, np.eye(points.data.shape[1]))
+    return kernels.nearest(embedding, k, same_class=False, queries=test)[1]
+
+
+def _majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Most frequent code of every row; of equals the one that comes first in the row."""
+    if votes.shape[1] == 1:
+        return votes[:, 0]
+    rows = np.arange(len(votes))[:, None]
+    counts = np.zeros((len(votes), n_classes), dtype=np.int64)
+    np.add.at(counts, (rows, votes), 1)
+    return votes[rows[:, 0], counts[rows, votes].argmax(axis=1)]

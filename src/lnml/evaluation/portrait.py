@@ -1,0 +1,132 @@
+"""One fit to a whole data set, for the pictures of a report."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+
+from lnml.estimators.lmnn import LMNN
+from lnml.estimators.lnml import LNML
+from lnml.evaluation.nearest import nearest_rows
+from lnml.evaluation.results import Portrait, Suspect
+from lnml.evaluation.trust import least_trusted, mean_costs
+
+# Sizes that vary tell most about the instances.
+K_MIN, K_AV, K_MAX = 1, 3, 5
+NAME = f"LN-LMNN ({K_MIN}, {K_AV}, {K_MAX})"
+
+
+def portray(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    seed: int = 0,
+    fitted_rows: int = 5000,
+    shown_rows: int = 1000,
+    n_suspects: int = 10,
+) -> Portrait:
+    """Fit LMNN and LN-LMNN and collect what the pictures show.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Data, prepared.
+    y : ndarray of shape (n,)
+        Class labels.
+    seed : int, default=0
+        Seed of the samples.
+    fitted_rows, shown_rows : int
+        More rows than this are sampled, classes in proportion.
+    n_suspects : int, default=10
+        Rows to list as trusted least.
+    """
+    fitted = _sample(y, fitted_rows, seed)
+    inside, labels = X[fitted], y[fitted]
+    fixed, learned = LMNN(), LNML(LMNN(), k_min=K_MIN, k_av=K_AV, k_max=K_MAX)
+    with warnings.catch_warnings():
+        # The pictures show how far a fit came; small classes are no news here.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        fixed.fit(inside, labels)
+        learned.fit(inside, labels)
+    shown = _sample(labels, shown_rows, seed)
+    return Portrait(
+        method=NAME,
+        n_rows=fitted.size,
+        rows=fitted[shown],
+        labels=labels[shown].astype(str),
+        before=_two_components(inside)[shown],
+        after=_two_components(learned.transform(inside))[shown],
+        edges_before=_edges(fixed.target_neighbors_, shown),
+        edges_after=_edges(learned.target_neighbors_, shown),
+        neighbor_counts=_counts(learned.n_target_neighbors_, labels),
+        suspects=_suspects(learned, inside, labels, fitted, n_suspects),
+        histories={"LMNN": _history(fixed), NAME: _history(learned)},
+    )
+
+
+def _sample(labels: np.ndarray, most: int, seed: int) -> np.ndarray:
+    rows = np.arange(labels.size)
+    if rows.size <= most:
+        return rows
+    sizes = np.unique(labels, return_counts=True)[1]
+    stratify = labels if sizes.min() > 1 and sizes.size <= most else None
+    kept, _ = train_test_split(rows, train_size=most, stratify=stratify, random_state=seed)
+    return np.sort(kept)
+
+
+def _two_components(X: np.ndarray) -> np.ndarray:
+    """Leading principal components, shape (n, 2); zeros where there is only one."""
+    components = PCA(min(2, *X.shape), svd_solver="full").fit_transform(X)
+    return np.pad(components, ((0, 0), (0, 2 - components.shape[1])))
+
+
+def _edges(graph: Any, shown: np.ndarray) -> np.ndarray:
+    """Target pairs among the rows shown, as positions in ``shown``."""
+    part = graph[shown][:, shown].tocoo()
+    return np.stack([part.row, part.col], axis=1)
+
+
+def _counts(sizes: np.ndarray, labels: np.ndarray) -> dict[str, list[int]]:
+    width = int(sizes.max()) + 1
+    return {
+        str(name): np.bincount(sizes[labels == name], minlength=width).tolist()
+        for name in np.unique(labels)
+    }
+
+
+def _suspects(
+    model: LNML, X: np.ndarray, labels: np.ndarray, fitted: np.ndarray, count: int
+) -> tuple[Suspect, ...]:
+    chosen = least_trusted(model, count)
+    embedded = model.transform(X)
+    # Its own nearest row is the row itself or an equal one: the first of another number counts.
+    near = nearest_rows(embedded, embedded[chosen], 2)
+    other = np.where(near[:, 0] == chosen, near[:, 1], near[:, 0])
+    costs = mean_costs(model)
+    return tuple(
+        Suspect(
+            row=int(fitted[row]),
+            label=str(labels[row]),
+            n_neighbors=int(model.n_target_neighbors_[row]),
+            cost=float(costs[row]),
+            nearest_label=str(labels[beside]),
+        )
+        for row, beside in zip(chosen, other, strict=True)
+    )
+
+
+def _history(model: Any) -> list[dict[str, float]]:
+    """Seconds, objective and, where one was proved, the bound of every record."""
+    found = []
+    for record in model.history_:
+        point = {"seconds": record["seconds"], "objective": record["objective"]}
+        if record.get("bound") is not None:
+            point["bound"] = record["bound"]
+        found.append(point)
+    return found

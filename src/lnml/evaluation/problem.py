@@ -1,0 +1,131 @@
+"""A classification problem with its folds: features as they come, prepared fold by fold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from lnml.evaluation.results import DataSummary
+
+Split = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data, folds, and what is done to the features on the training part of each fold.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data.
+    features : array of shape (n, ...), list-like of texts, or data frame
+        Rows as they come.
+    labels : ndarray of shape (n,)
+        Class labels.
+    splits : sequence of (train, test)
+        Row numbers of each fold.
+    prepare : transformer, optional
+        Turns features into a matrix; fitted on each training part.
+    reduce : transformer, optional
+        Applied after it, for all methods but those in ``unreduced``.
+    unreduced : sequence of str
+        Methods that see the features before ``reduce``.
+    shares : mapping of str to float
+        Methods that learn from a share of each training part only. The nearest
+        neighbours are still sought among all of its rows.
+    """
+
+    name: str
+    features: Any
+    labels: np.ndarray
+    splits: Sequence[Split]
+    prepare: Any = None
+    reduce: Any = None
+    unreduced: Sequence[str] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    def rows(self, indices: np.ndarray) -> Any:
+        """Return some rows of the features."""
+        if hasattr(self.features, "iloc"):
+            return self.features.iloc[indices]
+        return self.features[indices]
+
+    def summary(self) -> DataSummary:
+        """Size and fingerprint."""
+        names, sizes = np.unique(self.labels, return_counts=True)
+        return DataSummary(
+            name=self.name,
+            n_features=int(np.prod(np.shape(self.features)[1:])),
+            class_sizes={str(name): int(size) for name, size in zip(names, sizes, strict=True)},
+            fingerprint=fingerprint(self.features, self.labels),
+        )
+
+
+class FoldData:
+    """Matrices of one fold, made when first asked for."""
+
+    def __init__(self, problem: Problem, fold: int) -> None:
+        self.problem = problem
+        self.train, self.test = problem.splits[fold]
+        self._made: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+
+    def matrices(self, method: str) -> tuple[np.ndarray, np.ndarray]:
+        """Training and test rows as a method sees them."""
+        reduced = self.problem.reduce is not None and method not in self.problem.unreduced
+        if reduced not in self._made:
+            self._made[reduced] = self._reduce() if reduced else self._prepare()
+        return self._made[reduced]
+
+    def _prepare(self) -> tuple[np.ndarray, np.ndarray]:
+        inside, outside = self.problem.rows(self.train), self.problem.rows(self.test)
+        if self.problem.prepare is not None:
+            prepare = clone(self.problem.prepare).fit(inside)
+            inside, outside = prepare.transform(inside), prepare.transform(outside)
+        return _as_floats(inside), _as_floats(outside)
+
+    def _reduce(self) -> tuple[np.ndarray, np.ndarray]:
+        if False not in self._made:
+            self._made[False] = self._prepare()
+        inside, outside = self._made[False]
+        reduce = clone(self.problem.reduce).fit(inside)
+        return reduce.transform(inside), reduce.transform(outside)
+
+
+def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> list[Split]:
+    """Folds with the class ratios of the whole, shuffled."""
+    smallest = int(np.unique(labels, return_counts=True)[1].min())
+    if smallest < n_folds:
+        raise ValueError(
+            f"{n_folds} folds need {n_folds} rows of every class, and the smallest class has "
+            f"{smallest}: ask for fewer folds, or leave that class out"
+        )
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return list(folds.split(np.zeros(len(labels)), labels))
+
+
+def fingerprint(features: Any, labels: np.ndarray) -> str:
+    """SHA-256 of features and labels."""
+    digest = hashlib.sha256()
+    for values in (features, labels):
+        if hasattr(values, "to_csv"):
+            digest.update(values.to_csv(index=False).encode())
+            continue
+        array = np.asarray(values)
+        if array.dtype.kind in "OUS":
+            array = array.astype(str)
+            digest.update("\0".join(array.ravel().tolist()).encode())
+        else:
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _as_floats(matrix: Any) -> np.ndarray:
+    matrix = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+    return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)

@@ -1,0 +1,110 @@
+"""Finished folds on disk: written whole or not at all, so that work survives any end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lnml.evaluation.results import FoldResult, Portrait
+
+_DESCRIPTION = "problem.json"
+_PORTRAIT = "portrait.json"
+
+
+class StoreError(ValueError):
+    """A folder holds results of something else."""
+
+
+class FoldStore:
+    """Results of one problem: one file for each fold and method.
+
+    Parameters
+    ----------
+    folder : path
+        Where the files are; made when it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, description: Mapping[str, Any]) -> None:
+        """Start, or go on with the same problem; refuse another one.
+
+        ``description`` is what results depend on: data, folds, settings.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / _DESCRIPTION
+        wanted = json.loads(json.dumps(dict(description)))
+        if not path.exists():
+            write_whole(path, json.dumps(wanted, indent=1))
+            return
+        found = _read(path)
+        for key in wanted:
+            if found.get(key) != wanted[key]:
+                raise StoreError(
+                    f"{self.folder} holds results for {key} = {found.get(key)!r}, asked for is "
+                    f"{wanted[key]!r}: name another folder, or delete this one"
+                )
+
+    def has(self, fold: int, method: str) -> bool:
+        """Whether a result is there."""
+        return self._path(fold, method).exists()
+
+    def write(self, result: FoldResult) -> None:
+        """Keep a result."""
+        write_whole(self._path(result.fold, result.method), json.dumps(result.to_json()))
+
+    def read(self, fold: int, method: str) -> FoldResult:
+        """Return a result that is there."""
+        return FoldResult.from_json(_read(self._path(fold, method)))
+
+    def count(self) -> int:
+        """How many results are there."""
+        return sum(1 for _ in self.folder.glob("fold*.json"))
+
+    def write_portrait(self, portrait: Portrait) -> None:
+        """Keep the fit for the pictures."""
+        write_whole(self.folder / _PORTRAIT, json.dumps(portrait.to_json()))
+
+    def read_portrait(self) -> Portrait | None:
+        """Return the fit for the pictures, if it is there."""
+        path = self.folder / _PORTRAIT
+        return Portrait.from_json(_read(path)) if path.exists() else None
+
+    def _path(self, fold: int, method: str) -> Path:
+        name = re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-")
+        return self.folder / f"fold{fold:02d}-{name}.json"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader, or a crash, never sees half of it."""
+    with replaced(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Lend a temporary path beside ``path``; it takes its place if all goes well."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise StoreError(f"{path} is damaged ({error}): delete it to compute it again") from error

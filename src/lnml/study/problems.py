@@ -1,0 +1,107 @@
+"""The data sets of the paper's study, with their folds, components and methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer
+
+from lnml.datasets import load_dataset, load_large_dataset
+from lnml.evaluation.methods import METHODS, PAPER_METHODS
+from lnml.evaluation.problem import Problem, stratified_folds
+
+N_FOLDS = 10
+# About as many words as the paper's corpora have.
+VOCABULARY = 2500
+WITHOUT_PCA = ", no PCA"
+LARGE_METHODS = ("lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml", "mcml")
+# Methods that the paper also ran on the features before PCA.
+ALSO_WITHOUT_PCA = ("euclidean", "itml")
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """One data set of the study.
+
+    Attributes
+    ----------
+    name : str
+        Its name in :mod:`lnml.datasets`.
+    title : str
+        As tables show it.
+    n_components : int or None
+        Principal components kept.
+    large : bool
+        Whether it belongs to the table of large data.
+    text : bool
+        Whether rows are texts.
+    shares : dict
+        Methods that learn from a share of the training rows only.
+    """
+
+    name: str
+    title: str
+    n_components: int | None = None
+    large: bool = True
+    text: bool = False
+    shares: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def method_keys(self) -> tuple[str, ...]:
+        """Methods, by the keys of METHODS."""
+        return LARGE_METHODS if self.large else PAPER_METHODS
+
+    def methods(self, seed: int) -> dict[str, Any]:
+        """Estimators by the names that tables show."""
+        made = {METHODS[key].name: METHODS[key].make(seed) for key in self.method_keys}
+        if self.n_components is not None:
+            for key in ALSO_WITHOUT_PCA:
+                made[METHODS[key].name + WITHOUT_PCA] = METHODS[key].make(seed)
+        return made
+
+    def problem(self, seed: int) -> Problem:
+        """Load the data and fix the folds."""
+        data = load_dataset(self.name) if not _is_elsewhere(self) else load_large_dataset(self.name)
+        split = data.get("split")
+        if split is None:
+            splits = stratified_folds(data.target, N_FOLDS, seed)
+        else:
+            splits = [(np.flatnonzero(split == 0), np.flatnonzero(split == 1))]
+        prepare = CountVectorizer(max_features=VOCABULARY) if self.text else None
+        reduce = PCA(self.n_components, svd_solver="covariance_eigh") if self.n_components else None
+        return Problem(
+            name=self.name,
+            features=data.data,
+            labels=data.target,
+            splits=splits,
+            prepare=prepare,
+            reduce=reduce,
+            unreduced=tuple(METHODS[key].name + WITHOUT_PCA for key in ALSO_WITHOUT_PCA),
+            shares=self.shares,
+        )
+
+
+def _is_elsewhere(data: StudyData) -> bool:
+    return data.n_components is not None
+
+
+SMALL = (
+    StudyData("sonar", "Sonar", large=False),
+    StudyData("ionosphere", "Ionosphere", large=False),
+    StudyData("wine", "Wine", large=False),
+    StudyData("iris", "Iris", large=False),
+    StudyData("balance_scale", "Balance", large=False),
+)
+LARGE = (
+    StudyData("letter", "Letter"),
+    StudyData("isolet", "Isolet", 173),
+    StudyData("medical_abstracts", "Medical abstracts", 300, text=True),
+    StudyData("gad", "GAD", 300, text=True),
+    StudyData("hoc", "Hallmarks", 300, text=True),
+    StudyData("ade", "ADE", 300, text=True),
+    StudyData("mnist", "MNIST", 164, shares={"NCA": 0.1, "MCML": 0.1}),
+)
+UNOBTAINABLE = ("Function", "Alt", "Disease", "Structure")

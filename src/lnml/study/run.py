@@ -1,0 +1,107 @@
+"""Run the study, data set by data set; finished folds are kept and not repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from lnml import __version__
+from lnml.evaluation.crossval import Progress, run_problem
+from lnml.evaluation.methods import METHODS
+from lnml.evaluation.portrait import portray
+from lnml.evaluation.problem import FoldData, Problem
+from lnml.evaluation.results import Comparison, Portrait
+from lnml.evaluation.store import FoldStore
+from lnml.study.problems import ALSO_WITHOUT_PCA, WITHOUT_PCA, StudyData
+
+
+def run_data(
+    data: StudyData,
+    folder: Path,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Comparison, Portrait]:
+    """Cross-validate the methods of one data set and fit it once more for the pictures.
+
+    Parameters
+    ----------
+    data : StudyData
+        The data set.
+    folder : path
+        Finished work is kept here, in a folder of its own for each data set.
+    seed : int, default=0
+        Seed of folds and methods.
+    n_jobs : int, default=None
+        Folds that run at the same time, as in joblib.
+    progress : callable, optional
+        Told the numbers of finished and of all fits.
+    """
+    problem = data.problem(seed)
+    store = FoldStore(folder / data.name)
+    store.open(
+        {
+            "data": problem.summary().fingerprint,
+            "folds": len(problem.splits),
+            "seed": seed,
+            "n_components": data.n_components,
+            "lnml": __version__,
+        }
+    )
+    methods = data.methods(seed)
+    found = run_problem(problem, methods, store, seed=seed, n_jobs=n_jobs, progress=progress)
+    portrait = store.read_portrait()
+    if portrait is None:
+        portrait = _portrait(problem, seed)
+        store.write_portrait(portrait)
+    found = replace(found, data=replace(found.data, name=data.title))
+    return _with_twins(found, data), portrait
+
+
+def _portrait(problem: Problem, seed: int) -> Portrait:
+    """Pictures of all rows, or of the training rows where there is a default split."""
+    if len(problem.splits) == 1:
+        rows = problem.splits[0][0]
+    else:
+        rows = np.arange(len(problem.labels))
+    whole = replace(problem, splits=[(rows, rows[:1])])
+    X, _ = FoldData(whole, 0).matrices("LN-LMNN")
+    found = portray(X, problem.labels[rows], seed=seed)
+    return replace(found, rows=rows[found.rows])
+
+
+def _with_twins(found: Comparison, data: StudyData) -> Comparison:
+    """Without PCA there is one Euclidean metric and one ITML: list them under both names."""
+    if not data.large or data.n_components is not None:
+        return found
+    twins = [
+        replace(result, method=METHODS[key].name + WITHOUT_PCA)
+        for key in ALSO_WITHOUT_PCA
+        for result in found.of(METHODS[key].name)
+    ]
+    return replace(found, results=(*found.results, *twins))
+
+
+def run_study(
+    chosen: Sequence[StudyData],
+    folder: Path,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[StudyData], Progress] | None = None,
+) -> dict[StudyData, tuple[Comparison, Portrait]]:
+    """Run several data sets in turn; see :func:`run_data`."""
+    return {
+        data: run_data(
+            data,
+            folder,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=progress(data) if progress else None,
+        )
+        for data in chosen
+    }
