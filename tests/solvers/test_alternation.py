@@ -112,10 +112,16 @@ class Scripted:
     def __init__(self, objectives):
         self.objectives = list(objectives)
         self.calls = []
+        self.within = {}  # call number -> objectives told to the monitor before the last
 
     def solve(self, targets, components, *, tol, state=None, monitor=None):
         self.calls.append({"targets": targets, "tol": tol, "state": state})
         number = len(self.calls)
+        told = 0
+        for told, objective in enumerate(self.within.get(number, []), 1):
+            if monitor.step({"objective": objective}, lambda: components):
+                break
+        self.calls[-1]["told"] = told
         return Solution(
             np.full((1, 1), float(number)), self.objectives[number - 1], gap=tol, state=number
         )
@@ -160,6 +166,14 @@ def test_the_tolerance_follows_the_gain_of_the_assignment():
     assignments = [(FIRST, 200.0), (SECOND, 98.0), (FIRST, 88.911), (FIRST, 88.0)]
     run(problem, [Assignment(*pair) for pair in assignments])
     assert [call["tol"] for call in problem.calls] == pytest.approx([0.05, 0.01, 1e-3])
+
+
+def test_a_loose_round_ends_when_iterations_add_little():
+    """The third iteration adds 0.5 to a gain of 6: less than a fifth."""
+    problem = Scripted([3.5, 3.0])
+    problem.within = {1: [10.0, 4.0, 3.5, 3.4], 2: [3.1, 3.05, 3.01, 3.0]}
+    run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 3.5), Assignment(FIRST, 3.0)])
+    assert [call["told"] for call in problem.calls] == [3, 4]
 
 
 def test_a_worse_metric_is_not_taken():

@@ -15,11 +15,13 @@ import numpy as np
 from lnml.neighborhoods.graph import Neighborhoods
 from lnml.neighborhoods.learned import Assignment
 from lnml.objectives.contract import MetricProblem, Solution
-from lnml.solvers.monitor import Monitor
+from lnml.solvers.monitor import FitState, Monitor
 
 # A round is solved to half of what the last assignment gained, but at most this loosely.
 LOOSEST_TOL = 5e-2
 TOL_PER_GAIN = 0.5
+# A loose round also ends once an iteration adds less than this share to what the round gained.
+LEAST_SHARE = 0.2
 # Relative differences below this are rounding, not progress.
 ROUNDING = 1e-10
 # A round solved to tol that lowers the objective by less than this share of tol is the last.
@@ -82,19 +84,24 @@ def alternate(
     targets, changed = assigned.targets, assigned.targets.size
     solution = Solution(components, assigned.objective)
     state: Any = None
-    round_tol = max(tol, LOOSEST_TOL)
+    loose, round_tol = True, max(tol, LOOSEST_TOL)
     for number in range(1, max_rounds + 1):
         if number == max_rounds:
+            loose = False
+        if not loose:
             round_tol = tol
         before, last = assigned.objective, solution.objective
-        solution = _metric_step(
-            problem, targets, solution, before, round_tol, state, monitor.within(f"round {number}")
-        )
+        part = monitor.within(f"round {number}")
+        if loose:
+            part.callback = _Patience(before)
+        solution = _metric_step(problem, targets, solution, before, round_tol, state, part)
         state = solution.state
         record = _record(number, before, solution, changed, targets, round_tol)
         if monitor.step(record, solution.components.copy):
             return Alternation(solution, targets, False, monitor.history)
-        if round_tol <= tol and last - solution.objective <= LEAST_GAIN * tol * abs(last):
+        tight = not loose or (solution.gap is not None and solution.gap <= tol)
+        too_little = last - solution.objective <= LEAST_GAIN * tol * abs(last)
+        if too_little and tight:
             return Alternation(solution, targets, solution.converged, monitor.history)
         if number == max_rounds:
             break
@@ -102,14 +109,30 @@ def alternate(
         gain = (solution.objective - assigned.objective) / max(abs(solution.objective), 1e-300)
         changed = assigned.targets.n_changed(targets)
         if changed == 0 or gain <= ROUNDING:
-            if round_tol <= tol:
+            if tight:
                 return Alternation(solution, targets, solution.converged, monitor.history)
             # The metric was solved loosely: tighten before believing the repetition.
-            assigned, changed, round_tol = Assignment(targets, solution.objective), 0, tol
+            assigned, changed, loose = Assignment(targets, solution.objective), 0, False
             continue
         targets = assigned.targets
+        loose = loose and not too_little
         round_tol = min(max(TOL_PER_GAIN * gain, tol), LOOSEST_TOL, round_tol)
     return Alternation(solution, targets, False, monitor.history)
+
+
+class _Patience:
+    """Callback that ends a round whose iterations no longer add much to its gain.
+
+    The next assignment changes the problem anyway; the last rounds are solved to the end.
+    """
+
+    def __init__(self, objective: float) -> None:
+        self.first = self.last = objective
+
+    def __call__(self, state: FitState) -> bool:
+        now = min(state.record["objective"], self.last)
+        step, self.last = self.last - now, now
+        return 0.0 < step <= LEAST_SHARE * (self.first - now)
 
 
 def _metric_step(
