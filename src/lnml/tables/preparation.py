@@ -164,12 +164,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         """Undo :meth:`get_state`; refuse a state that does not hang together."""
         preparation = cls(scale=state["scale"], pca=state["pca"])
         preparation._check_parameters()
-        preparation.columns_ = tuple(
-            Column(c["name"], tuple(c["categories"]), c["has_missing"])
-            if "categories" in c
-            else Column(c["name"])
-            for c in state["columns"]
-        )
+        preparation.columns_ = tuple(_stored_column(column) for column in state["columns"])
         n_numbers = sum(column.categories is None for column in preparation.columns_)
         width = sum(len(column.output_names) for column in preparation.columns_)
         expected: dict[str, tuple[int, ...]] = {
@@ -181,6 +176,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         for name, shape in expected.items():
             if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
                 raise ValueError(f"{name} must be finite numbers of shape {shape}")
+            if name == "spreads" and not (arrays[name] > 0).all():
+                raise ValueError("spreads must be above 0")
             setattr(preparation, f"{name}_", np.ascontiguousarray(arrays[name], dtype=np.float64))
         return preparation
 
@@ -288,6 +285,16 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.pca is None:
             return X
         return (X - self.pca_mean_) @ self.pca_components_.T
+
+
+def _stored_column(stored: dict[str, Any]) -> Column:
+    """Return a column from what JSON holds of it."""
+    texts = [stored["name"], *stored.get("categories", [])]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("names and categories of columns must be text")
+    if "categories" not in stored:
+        return Column(texts[0])
+    return Column(texts[0], tuple(texts[1:]), bool(stored["has_missing"]))
 
 
 def _median(values: np.ndarray) -> float:
