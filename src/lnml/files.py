@@ -55,6 +55,8 @@ def atomic_output(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{secrets.token_hex(6)}-{path.name}")
     try:
         yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -13,6 +13,8 @@ import pytest
 
 import lnml
 from lnml.cli import main
+from lnml.cli.methods import NAMES
+from lnml.evaluation.methods import METHODS
 from lnml.models import load_model
 from lnml.tables import read_table
 
@@ -173,7 +175,7 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species -o .": "is a folder",
     "fit flowers.csv --label species": "Missing option",
     "fit flowers.csv --label species -o a.model --method lnlmnn": "did you mean 'ln-lmnn'?",
-    "fit flowers.csv --label species -o a.model --method nca --k-min 2": "which nca has not",
+    "fit flowers.csv --label species -o a.model --method nca --k-min 2": "which nca takes none of",
     "fit flowers.csv --label species -o a.model --k-min 5": "k_min <= k_av <= k_max",
     "fit flowers.csv --label species -o a.model --k-min two": "--k-min",
     "fit flowers.csv --label species -o a.model --pca 9": "use at most 4",
@@ -211,6 +213,10 @@ def test_force_replaces(folder: Path) -> None:
     command = "fit flowers.csv --label species --method euclidean --scale minmax -o flowers.model"
     assert main([*command.split(), "--force"]) == 0
     assert load_model("flowers.model").preparation.scale == "minmax"
+
+
+def test_methods_are_those_that_can_be_compared() -> None:
+    assert tuple(METHODS) == NAMES
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from lnml.errors import InputError
-from lnml.tables import check_folds, make_table
+from lnml.tables import make_table
 
 N = 12
 Y = ["a", "b"] * (N // 2)
@@ -142,15 +142,3 @@ def test_fingerprint_tells_tables_apart() -> None:
 def test_zero_has_one_fingerprint() -> None:
     zeros = [table_of(z=np.full(N, value)).fingerprint for value in (0.0, -0.0)]
     assert zeros[0] == zeros[1]
-
-
-def test_folds() -> None:
-    assert check_folds(np.array(["a", "b"] * 5), 5) == []
-    (note,) = check_folds(np.array(["a"] * 5 + ["b"] * 2), 5)
-    assert "'b' (2)" in note
-    with pytest.raises(InputError, match="use at most 3 folds"):
-        check_folds(np.array(["a", "b"] * 3), 10)
-    with pytest.raises(InputError, match="add rows"):
-        check_folds(np.array(["a", "b"]), 10)
-    with pytest.raises(InputError, match="at least 2 folds"):
-        check_folds(np.array(["a", "b"]), 1)

@@ -1,13 +1,26 @@
-"""Estimators by the names that the command line gives them."""
+"""The methods of :mod:`lnml.evaluation.methods`, for a command that fits one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from lnml.errors import InputError, unknown_name
 
-NAMES = ("euclidean", "lmnn", "ln-lmnn", "ln-lmnn-cv", "mcml", "ln-mcml", "nca", "itml", "mmc")
+# Repeated here because the help shows them and must not wait for scikit-learn.
+NAMES = (
+    "mcml",
+    "ln-mcml",
+    "lmnn",
+    "ln-lmnn",
+    "ln-lmnn-cv",
+    "euclidean",
+    "nca",
+    "itml",
+    "ln-mcml-cv",
+    "mmc",
+    "support-vector",
+    "relative",
+)
 
 
 def check_method(name: str) -> None:
@@ -29,28 +42,15 @@ def make_estimator(name: str, sizes: dict[str, int], seed: int) -> Any:
         Seed of whatever is random.
     """
     check_method(name)
-    from lnml import ITML, LMNN, LNML, LNMLCV, MCML, MMC, NCA
+    from lnml.estimators.lnml import LNML
+    from lnml.evaluation.methods import METHODS
 
-    makers: dict[str, Callable[[], Any]] = {
-        "euclidean": lambda: None,
-        "lmnn": LMNN,
-        "ln-lmnn": lambda: LNML(LMNN()),
-        "ln-lmnn-cv": lambda: LNMLCV(LMNN()),
-        "mcml": MCML,
-        "ln-mcml": lambda: LNML(MCML()),
-        "nca": NCA,
-        "itml": ITML,
-        "mmc": MMC,
-    }
-    estimator = makers[name]()
-    if sizes:
-        if not isinstance(estimator, LNML):
-            raise InputError(
-                f"--k-min, --k-av and --k-max are sizes of learned neighbourhoods, which {name} "
-                f"has not: leave them out, or use ln-lmnn or ln-mcml"
-            )
-        estimator.set_params(**sizes)
-    if estimator is not None:
-        seeds = [key for key in estimator.get_params() if key.split("__")[-1] == "random_state"]
-        estimator.set_params(**dict.fromkeys(seeds, seed))
-    return estimator
+    estimator = METHODS[name].make(seed)
+    if not sizes:
+        return estimator
+    if not isinstance(estimator, LNML):
+        raise InputError(
+            f"--k-min, --k-av and --k-max are sizes of learned neighbourhoods, which {name} takes "
+            f"none of: leave them out, or use ln-lmnn or ln-mcml"
+        )
+    return estimator.set_params(**sizes)

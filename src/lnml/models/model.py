@@ -13,7 +13,7 @@ import numpy as np
 
 import lnml
 from lnml.errors import InputError
-from lnml.kernels import get_kernels
+from lnml.evaluation.nearest import majority, nearest_rows
 from lnml.tables import Preparation, Table
 
 
@@ -42,8 +42,8 @@ class Model:
     data : dict
         ``name`` and ``fingerprint`` of the training table.
     fit : dict
-        ``objective``, ``gap``, ``converged``, ``n_iter`` and ``seconds``; None where a method
-        has no such number.
+        ``objective``, ``gap``, ``converged``, ``n_iter`` and ``seconds``, with None where a
+        method has no such number, and what was ``chosen`` by inner cross-validation.
     lnml_version : str
         Version of lnml that fitted it.
     created : str
@@ -98,16 +98,14 @@ class Model:
         rows : ndarray of int, shape (m, k)
             Numbers of the training rows, the first is 0.
         """
-        if not 1 <= k <= len(self.rows):
-            raise InputError(
-                f"k must be from 1 to {len(self.rows)}, the number of training rows; got {k}"
-            )
-        kernels = get_kernels()
-        points = kernels.points(self.rows, np.array([0, len(self.rows)]))
-        embedding = kernels.embed(points, np.eye(self.rows.shape[1]))
         queries = self.transform(frame)
-        squares, nearest = kernels.nearest(embedding, k, same_class=False, queries=queries)
-        return np.sqrt(np.maximum(squares, 0.0)), nearest
+        try:
+            nearest = nearest_rows(self.rows, queries, k)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        # One neighbour at a time: m x k x r numbers at once could be too many.
+        distances = [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
+        return np.column_stack(distances), nearest
 
     def vote(self, rows: np.ndarray) -> np.ndarray:
         """Label that most neighbours have; among equals that of the nearest.
@@ -121,13 +119,7 @@ class Model:
         -------
         predicted : ndarray of str, shape (m,)
         """
-        codes = self.codes[rows]
-        counts = np.zeros(codes.shape, dtype=np.int64)
-        for column in codes.T:
-            counts += codes == column[:, None]
-        # argmax takes the first, and neighbours come in rising distance.
-        chosen = codes[np.arange(len(codes)), counts.argmax(axis=1)]
-        return np.array(self.classes)[chosen]
+        return np.array(self.classes)[majority(self.codes[rows], len(self.classes))]
 
 
 def fit_model(table: Table, method: str, estimator: Any, preparation: Preparation) -> Model:
@@ -170,6 +162,7 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
             "gap": _number(getattr(estimator, "duality_gap_", None)),
             "converged": bool(getattr(estimator, "converged_", True)),
             "n_iter": int(getattr(estimator, "n_iter_", 0)),
+            "chosen": _plain(getattr(estimator, "best_params_", {})),
             "seconds": time.perf_counter() - start,
         },
         lnml_version=lnml.__version__,
@@ -199,6 +192,8 @@ def _plain(value: Any) -> Any:
         return _number(value)
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
     return _description(value) if hasattr(value, "get_params") else repr(value)
 
 

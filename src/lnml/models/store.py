@@ -160,7 +160,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     data, fit = header["data"], header["fit"]
     _texts("names", [header["method"], header["label"], data["name"], data["fingerprint"]])
     _texts("estimator", [header["estimator"]["class"], header["created"], header["lnml"]])
-    _demand(isinstance(fit["converged"], bool), "fit")
+    _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
     for name in ("objective", "gap", "n_iter", "seconds"):
         _demand(fit[name] is None or isinstance(fit[name], int | float), "fit")
     return Model(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,30 +136,6 @@ def make_table(
         because = f" ({'; '.join(notes)})" if notes else ""
         raise InputError(f"{name} has no feature column beside the labels{because}")
     return Table(name, pandas.DataFrame(columns), labels, label, tuple(notes))
-
-
-def check_folds(labels: np.ndarray, n_folds: int) -> list[str]:
-    """Refuse labels that cannot be divided into folds; return notes about rare classes.
-
-    Every class needs two rows to be tested, and the largest at least as many
-    as there are folds.
-    """
-    sizes = Counter(labels.tolist())
-    largest = max(sizes.values())
-    if n_folds < 2:
-        raise InputError(f"cross-validation needs at least 2 folds, got {n_folds}")
-    if largest < n_folds:
-        cure = f"use at most {largest} folds" if largest > 1 else "add rows"
-        raise InputError(
-            f"the largest of {len(sizes)} classes has {largest} row{'s' * (largest > 1)}, too few "
-            f"for {n_folds} folds: {cure}"
-        )
-    rare = sorted(name for name, size in sizes.items() if size < n_folds)
-    if not rare:
-        return []
-    shown = ", ".join(f"{name!r} ({sizes[name]})" for name in rare[:5])
-    more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
-    return [f"classes with fewer rows than the {n_folds} folds: {shown}{more}"]
 
 
 def _labels(column: Any, name: str) -> np.ndarray:
