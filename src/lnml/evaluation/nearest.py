@@ -37,7 +37,7 @@ def predict_nearest(
     array(['a', 'b'], dtype='<U1')
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    return classes[_majority(codes[nearest_rows(train, test, k)], classes.size)]
+    return classes[majority(codes[nearest_rows(train, test, k)], classes.size)]
 
 
 def nearest_rows(train: np.ndarray, test: np.ndarray, k: int) -> np.ndarray:
@@ -50,8 +50,8 @@ def nearest_rows(train: np.ndarray, test: np.ndarray, k: int) -> np.ndarray:
     return kernels.nearest(embedding, k, same_class=False, queries=test)[1]
 
 
-def _majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Most frequent code of every row; of equals the one that comes first in the row."""
+def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Most frequent code of every row (m, k); of equals the one that comes first in the row."""
     if votes.shape[1] == 1:
         return votes[:, 0]
     rows = np.arange(len(votes))[:, None]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lnml.evaluation.results import FoldResult, Portrait
+from lnml.files import atomic_output
 
 _DESCRIPTION = "problem.json"
 _PORTRAIT = "portrait.json"
@@ -84,23 +82,8 @@ class FoldStore:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader, or a crash, never sees half of it."""
-    with replaced(path) as temporary:
+    with atomic_output(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Lend a temporary path beside ``path``; it takes its place if all goes well."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""``lnml fit``: learn a metric from a table and store it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lnml.cli.app import show_notes, show_warnings
+from lnml.cli.methods import NAMES, check_method, make_estimator
+from lnml.cli.options import Components, Data, Drop, Force, Label, Quiet, Scale, Seed
+from lnml.cli.progress import live_line
+from lnml.errors import InputError
+from lnml.files import check_output
+
+
+def _size(name: str, meaning: str) -> Any:
+    return typer.Option(name, metavar="K", help=meaning, show_default="3")
+
+
+EXAMPLES = (
+    "lnml fit iris.csv --label species -o iris.model",
+    "lnml fit wine.parquet --label cultivar --scale standard --k-min 1 --k-max 5 -o wine.model",
+    "lnml fit faces.npz --pca 50 --method lmnn -o faces.model",
+)
+
+
+def fit(
+    data: Data,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False),
+    ],
+    label: Label = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {', '.join(NAMES)}.")
+    ] = "ln-lmnn",
+    k_min: Annotated[
+        int | None, _size("--k-min", "Fewest neighbours a row may get (ln-...).")
+    ] = None,
+    k_av: Annotated[int | None, _size("--k-av", "Neighbours of a row on average (ln-...).")] = None,
+    k_max: Annotated[
+        int | None, _size("--k-max", "Most neighbours a row may get (ln-...).")
+    ] = None,
+    scale: Scale = "none",
+    pca: Components = None,
+    drop: Drop = [],  # noqa: B006 - Typer copies it
+    seed: Seed = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a metric from the labelled rows of DATA and write it to a file.
+
+    The file holds the metric, the rules that turn columns into numbers, and
+    the training rows in the learned space. It is safe to load from strangers.
+    """
+    check_output(output, force=force)
+    given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
+    sizes = {name: size for name, size in given.items() if size is not None}
+    check_method(method)
+    from lnml.tables import Preparation, read_table
+
+    table = read_table(data, label, drop)
+    estimator = make_estimator(method, sizes, seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = _fit(table, method, estimator, Preparation(scale=scale, pca=pca), quiet)
+    # Not before: a mistake gets one line, also one that only the fit can find.
+    show_notes(table.notes, quiet=quiet)
+    show_warnings(caught)
+    from lnml.models import save_model
+
+    save_model(output, model)
+    if not quiet:
+        print(_summary(model, output))
+
+
+def _fit(table: Any, method: str, estimator: Any, preparation: Any, quiet: bool) -> Any:
+    from lnml.models import fit_model
+
+    with live_line(f"{method} on {len(table.labels)} rows", quiet=quiet) as update:
+        if update is not None and "callback" in (estimator.get_params() if estimator else {}):
+            estimator.set_params(callback=update)
+        try:
+            return fit_model(table, method, estimator, preparation)
+        except ValueError as error:
+            # Estimators say in their own words what is wrong with sizes and data.
+            raise InputError(str(error)) from error
+
+
+def _summary(model: Any, output: Path) -> str:
+    parts = [f"{model.method}, {len(model.rows)} rows, {len(model.classes)} classes"]
+    if model.fit["objective"] is not None:
+        parts.append(f"objective {model.fit['objective']:.6g}")
+    if model.fit["gap"] is not None:
+        parts.append(f"gap {model.fit['gap']:.1e}")
+    parts.append(f"{model.fit['seconds']:.1f} s")
+    return f"{output}: {', '.join(parts)}"

@@ -1,0 +1,141 @@
+"""``lnml neighbors``: the training rows nearest to new rows, and their vote."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lnml.cli.app import show_notes
+from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
+from lnml.cli.transform import show_unknown
+from lnml.errors import InputError, require
+from lnml.files import atomic_output, check_output
+
+SHOWN = 20
+
+
+EXAMPLES = (
+    "lnml neighbors iris.model new.csv -k 3",
+    "lnml neighbors iris.model new.csv -o nearest.json",
+    "lnml neighbors iris.model new.csv | head",
+)
+
+
+def neighbors(
+    model: ModelFile,
+    query: Annotated[
+        Path,
+        typer.Argument(metavar="QUERY", help=f"Rows to look up: {FORMATS}.", show_default=False),
+    ],
+    k: Annotated[int, typer.Option("-k", metavar="K", help="Neighbours of each row.")] = 5,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Write all rows to a .csv or .json file.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the training rows nearest to every row of QUERY, under the learned distance.
+
+    Rows are numbered from 0, without the header. "predicted" is the label that
+    most of the K neighbours have; among equals, that of the nearest. On a
+    terminal the first rows are shown as a table; into a pipe all go as CSV.
+    """
+    from lnml.models import load_model
+    from lnml.tables.formats import read_frame
+
+    if output is not None:
+        if output.suffix.lower() not in (".csv", ".json"):
+            raise InputError(f"{output}: neighbours are written to .csv or .json")
+        check_output(output, force=force)
+    fitted = load_model(model)
+    frame = read_frame(query, text_columns=(fitted.label,))
+    show_unknown(fitted, frame, quiet)
+    distances, rows = fitted.neighbors(frame, k)
+    predicted = fitted.vote(rows)
+    table = _long_table(distances, rows, fitted.labels, predicted)
+    if output is not None:
+        _write(output, table)
+    elif sys.stdout.isatty():
+        _show(table, k)
+    else:
+        print(table.to_csv(index=False), end="")
+    show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)
+
+
+def _long_table(distances: Any, rows: Any, labels: Any, predicted: Any) -> Any:
+    """One line for each pair of a query and a neighbour."""
+    m, k = rows.shape
+    return require("pandas").DataFrame(
+        {
+            "query": [i for i in range(m) for _ in range(k)],
+            "predicted": predicted.repeat(k),
+            "rank": list(range(1, k + 1)) * m,
+            "row": rows.ravel(),
+            "distance": distances.ravel(),
+            "label": labels[rows.ravel()],
+        }
+    )
+
+
+def _write(path: Path, table: Any) -> None:
+    with atomic_output(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            table.to_csv(temporary, index=False)
+            return
+        queries = [
+            {
+                "query": int(query),
+                "predicted": lines["predicted"].iloc[0],
+                "neighbors": lines[["row", "distance", "label"]].to_dict(orient="records"),
+            }
+            for query, lines in table.groupby("query", sort=True)
+        ]
+        temporary.write_text(json.dumps(queries, indent=1) + "\n", encoding="utf-8")
+
+
+def _show(table: Any, k: int) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid("query", "predicted", "rank", "row", "distance", "label")
+    for line in table.head(SHOWN * k).itertuples():
+        first = line.rank == 1
+        grid.add_row(
+            str(line.query) if first else "",
+            line.predicted if first else "",
+            str(line.rank),
+            str(line.row),
+            f"{line.distance:.4g}",
+            line.label,
+            end_section=line.rank == k,
+        )
+    console = Console()
+    console.print(grid)
+    hidden = len(table) // k - SHOWN
+    if hidden > 0:
+        console.print(f"{hidden} more rows: write all with -o FILE.csv or FILE.json")
+
+
+def _accuracy(label: str, frame: Any, predicted: Any) -> list[str]:
+    """How often the vote is right, where the query rows have labels."""
+    from lnml.tables.columns import category_text
+
+    if label not in frame.columns:
+        return []
+    known = frame[label].notna().to_numpy()
+    if not known.any():
+        return []
+    truth = [category_text(value) for value in frame[label].astype("object")[known]]
+    right = sum(a == b for a, b in zip(truth, predicted[known], strict=True))
+    return [f"{right} of the {len(truth)} rows with a label are predicted right"]

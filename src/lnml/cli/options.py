@@ -1,0 +1,56 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FORMATS = "CSV, TSV, Parquet, ARFF or NPZ"
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help=f"Table with labels: {FORMATS}.", show_default=False)
+]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="Model written by [bold]lnml fit[/bold].", show_default=False
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        "-l",
+        metavar="COLUMN",
+        help="Column that holds the classes. An NPZ file needs none: its array y is taken.",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    list[str],
+    typer.Option(
+        "--drop", metavar="COLUMN", help="Column to leave out; may be repeated.", show_default=False
+    ),
+]
+Scale = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        metavar="none|standard|minmax",
+        help="Columns of numbers: as they are, to mean 0 and variance 1, or to 0..1.",
+    ),
+]
+Components = Annotated[
+    float | None,
+    typer.Option(
+        "--pca",
+        metavar="N",
+        help="Keep N principal components, or (below 1) this share of the variance.",
+        show_default="all columns",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is random.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the output if it exists.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]

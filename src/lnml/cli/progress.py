@@ -1,0 +1,49 @@
+"""A live line on the terminal while a fit is running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def live_line(text: str, *, quiet: bool = False) -> Iterator[Callable[[Any], None] | None]:
+    """Show a spinner on stderr; give a callback for estimators that refines its text.
+
+    Off a terminal, and when quiet, nothing is shown and there is no callback.
+
+    Parameters
+    ----------
+    text : str
+        What is being done.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with console.status(text) as status:
+
+        def update(state: Any) -> None:
+            status.update(f"{text}{describe(state.record)}")
+
+        yield update
+
+
+def describe(record: dict[str, Any]) -> str:
+    """Return the newest record of a fit in words.
+
+    Examples
+    --------
+    >>> describe({"round": 2, "objective": 12.5, "gap": 0.004, "seconds": 1.25})
+    ' · round 2 · objective 12.5 · gap 4.0e-03 · 1.2 s'
+    """
+    parts = [f"{key} {record[key]}" for key in ("round", "iteration") if key in record]
+    if record.get("objective") is not None:
+        parts.append(f"objective {record['objective']:.6g}")
+    if record.get("gap") is not None:
+        parts.append(f"gap {record['gap']:.1e}")
+    parts.append(f"{record['seconds']:.1f} s")
+    return "".join(f" · {part}" for part in parts)

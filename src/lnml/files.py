@@ -1,0 +1,64 @@
+"""Output files that are there completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lnml.errors import InputError
+
+
+def check_output(path: str | Path, *, force: bool) -> Path:
+    """Refuse an output that could not be written, before any work is done for it.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the output goes.
+    force : bool
+        Whether a file that is there already may be replaced.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file in it")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already: choose another name, or replace it with --force")
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"the folder {folder} does not exist: create it first")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"the folder {folder} cannot be written to: choose another one")
+    return path
+
+
+@contextmanager
+def atomic_output(path: str | Path) -> Iterator[Path]:
+    """Give a temporary name in the same folder; its file takes the place of ``path`` at the end.
+
+    If the block fails or is interrupted, nothing is left behind and an older
+    file stays as it was. The temporary name has the same extension.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with atomic_output(Path(folder) / "a.txt") as temporary:
+    ...         _ = temporary.write_text("done")
+    ...     (Path(folder) / "a.txt").read_text()
+    'done'
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{secrets.token_hex(6)}-{path.name}")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

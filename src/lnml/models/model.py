@@ -1,0 +1,201 @@
+"""A fitted metric with all that is needed to use it on new rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+import lnml
+from lnml.errors import InputError
+from lnml.evaluation.nearest import majority, nearest_rows
+from lnml.tables import Preparation, Table
+
+
+@dataclass(frozen=True)
+class Model:
+    """What ``lnml fit`` stores.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method, such as ``ln-lmnn``.
+    estimator : dict
+        Class and parameters of the estimator, for the record.
+    preparation : Preparation
+        How columns become a matrix of d columns.
+    components : ndarray of shape (r, d)
+        The learned metric.
+    rows : ndarray of shape (n, r)
+        Training rows in the learned space.
+    classes : tuple of str
+        Class labels.
+    codes : ndarray of int, shape (n,)
+        Class of each training row, as a position in ``classes``.
+    label : str
+        Name of the column of labels.
+    data : dict
+        ``name`` and ``fingerprint`` of the training table.
+    fit : dict
+        ``objective``, ``gap``, ``converged``, ``n_iter`` and ``seconds``, with None where a
+        method has no such number, and what was ``chosen`` by inner cross-validation.
+    lnml_version : str
+        Version of lnml that fitted it.
+    created : str
+        Time of the fit, in ISO format.
+    """
+
+    method: str
+    estimator: Mapping[str, Any]
+    preparation: Preparation
+    components: np.ndarray
+    rows: np.ndarray
+    classes: tuple[str, ...]
+    codes: np.ndarray
+    label: str
+    data: Mapping[str, str]
+    fit: Mapping[str, Any]
+    lnml_version: str
+    created: str
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Label of each training row: shape (n,)."""
+        return np.array(self.classes)[self.codes]
+
+    @property
+    def class_sizes(self) -> dict[str, int]:
+        """Training rows of each class, by label."""
+        sizes = np.bincount(self.codes, minlength=len(self.classes)).tolist()
+        return dict(zip(self.classes, sizes, strict=True))
+
+    def transform(self, frame: Any) -> np.ndarray:
+        """Map rows so that their Euclidean distance is the learned distance.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame of shape (m, columns)
+            Rows with the feature columns of the training table.
+
+        Returns
+        -------
+        Z : ndarray of shape (m, r)
+        """
+        return self.preparation.transform(frame) @ self.components.T
+
+    def neighbors(self, frame: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """Find the nearest training rows; ties go to the lowest row.
+
+        Returns
+        -------
+        distances : ndarray of shape (m, k)
+            Learned distances, in rising order.
+        rows : ndarray of int, shape (m, k)
+            Numbers of the training rows, the first is 0.
+        """
+        queries = self.transform(frame)
+        try:
+            nearest = nearest_rows(self.rows, queries, k)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        # One neighbour at a time: m x k x r numbers at once could be too many.
+        distances = [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
+        return np.column_stack(distances), nearest
+
+    def vote(self, rows: np.ndarray) -> np.ndarray:
+        """Label that most neighbours have; among equals that of the nearest.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (m, k)
+            Neighbours as :meth:`neighbors` gives them.
+
+        Returns
+        -------
+        predicted : ndarray of str, shape (m,)
+        """
+        return np.array(self.classes)[majority(self.codes[rows], len(self.classes))]
+
+
+def fit_model(table: Table, method: str, estimator: Any, preparation: Preparation) -> Model:
+    """Fit a metric to a table.
+
+    Parameters
+    ----------
+    table : Table
+        Labelled rows.
+    method : str
+        Name to store.
+    estimator : estimator or None
+        A metric learner of lnml, which is fitted; None is the Euclidean metric.
+    preparation : Preparation
+        How columns become numbers, which is fitted.
+
+    Returns
+    -------
+    model : Model
+    """
+    X = preparation.fit_transform(table.features)
+    classes, codes = np.unique(table.labels, return_inverse=True)
+    start = time.perf_counter()
+    components = np.eye(X.shape[1])
+    if estimator is not None:
+        estimator.fit(X, table.labels)
+        components = np.ascontiguousarray(estimator.components_, dtype=np.float64)
+    return Model(
+        method=method,
+        estimator=_description(estimator),
+        preparation=preparation,
+        components=components,
+        rows=X @ components.T,
+        classes=tuple(str(name) for name in classes),
+        codes=codes.astype(np.int64),
+        label=table.label,
+        data={"name": table.name, "fingerprint": table.fingerprint},
+        fit={
+            "objective": _number(getattr(estimator, "objective_", None)),
+            "gap": _number(getattr(estimator, "duality_gap_", None)),
+            "converged": bool(getattr(estimator, "converged_", True)),
+            "n_iter": int(getattr(estimator, "n_iter_", 0)),
+            "chosen": _plain(getattr(estimator, "best_params_", {})),
+            "seconds": time.perf_counter() - start,
+        },
+        lnml_version=lnml.__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _description(estimator: Any) -> dict[str, Any]:
+    """Class and parameters, as far as JSON can hold them."""
+    if estimator is None:
+        return {"class": "Euclidean", "parameters": {}}
+    parameters = estimator.get_params(deep=False)
+    for name in ("callback", "verbose"):
+        parameters.pop(name, None)
+    return {
+        "class": type(estimator).__name__,
+        "parameters": {name: _plain(value) for name, value in sorted(parameters.items())},
+    }
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return _number(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return _description(value) if hasattr(value, "get_params") else repr(value)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -1,0 +1,204 @@
+"""Model files: arrays in a safetensors file with one JSON text, nothing that runs.
+
+docs/cli.md describes the format and why a file from a stranger is safe to load.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+import lnml
+from lnml.errors import InputError, require
+from lnml.files import atomic_output
+from lnml.models.model import Model
+from lnml.tables import Preparation
+
+FORMAT = 1
+HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
+_PREPARATION = "preparation."
+
+
+def save_model(path: str | Path, model: Model) -> None:
+    """Write a model to one file, completely or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        Name of the file. An older file is replaced.
+    model : Model
+        What to write.
+    """
+    require("safetensors")
+    from safetensors.numpy import save
+
+    state, prepared = model.preparation.get_state()
+    header = {
+        "format": FORMAT,
+        "lnml": model.lnml_version,
+        "created": model.created,
+        "method": model.method,
+        "estimator": model.estimator,
+        "preparation": state,
+        "classes": list(model.classes),
+        "label": model.label,
+        "data": dict(model.data),
+        "fit": dict(model.fit),
+    }
+    arrays = {
+        "components": model.components,
+        "rows": model.rows,
+        "codes": model.codes,
+        **{_PREPARATION + name: array for name, array in prepared.items()},
+    }
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(header, allow_nan=False)
+    content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+    with atomic_output(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model, and refuse a file that is not exactly what was written.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file written by :func:`save_model`. It may come from a stranger: nothing in it is run.
+
+    Returns
+    -------
+    model : Model
+
+    Raises
+    ------
+    InputError
+        If the file is no model, was damaged, or needs another version of lnml.
+    """
+    header, arrays = _read_verified(Path(path))
+    try:
+        return _build(header, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        _refuse_damaged(path, error)
+
+
+def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header and arrays of a file whose format is known and whose checksum is right."""
+    text, checksum, arrays = _read_raw(path)
+    try:
+        header = json.loads(text, parse_constant=_no_constant)
+        version = header["format"]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        _refuse_damaged(path, error)
+    if version != FORMAT:
+        raise InputError(
+            f"{path} has model format {version!r}, written by lnml {header.get('lnml', '?')}; "
+            f"lnml {lnml.__version__} reads format {FORMAT}: install that version, or fit again"
+        )
+    if checksum != _checksum(text, arrays):
+        raise InputError(
+            f"{path} was changed after it was written (its checksum is wrong): get a new copy, or "
+            f"fit again"
+        )
+    return header, arrays
+
+
+def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
+    require("safetensors")
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        if not path.is_file():
+            raise InputError(
+                f"{path} is a folder: name a model file"
+                if path.is_dir()
+                else f"{path} does not exist: check the name, or fit a model first"
+            )
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if HEADER not in metadata:
+                raise InputError(f"{path} is no lnml model: write one with lnml fit")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
+    except SafetensorError as error:
+        raise InputError(
+            f"{path} is no lnml model, or was cut off or damaged: get a new copy, or fit again"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    return metadata[HEADER], metadata.get(CHECKSUM, ""), arrays
+
+
+def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+    prepared = {
+        name.removeprefix(_PREPARATION): _numbers(name, array)
+        for name, array in arrays.items()
+        if name.startswith(_PREPARATION)
+    }
+    preparation = Preparation.from_state(header["preparation"], prepared)
+    components = _numbers("components", arrays["components"])
+    rows = _numbers("rows", arrays["rows"])
+    codes, classes = arrays["codes"], tuple(_texts("classes", header["classes"]))
+    _demand(components.ndim == 2 and components.size > 0, "components")
+    _demand(components.shape[1] == preparation.n_features_out, "components")
+    _demand(rows.ndim == 2 and rows.shape[1] == components.shape[0] and len(rows) > 0, "rows")
+    _demand(codes.dtype == np.int64 and codes.shape == (len(rows),), "codes")
+    _demand(len(classes) > 0 and len(set(classes)) == len(classes), "classes")
+    _demand(bool(codes.min() >= 0) and bool(codes.max() < len(classes)), "codes")
+    data, fit = header["data"], header["fit"]
+    _texts("names", [header["method"], header["label"], data["name"], data["fingerprint"]])
+    _texts("estimator", [header["estimator"]["class"], header["created"], header["lnml"]])
+    _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
+    for name in ("objective", "gap", "n_iter", "seconds"):
+        _demand(fit[name] is None or isinstance(fit[name], int | float), "fit")
+    return Model(
+        method=header["method"],
+        estimator=header["estimator"],
+        preparation=preparation,
+        components=components,
+        rows=rows,
+        classes=classes,
+        codes=codes,
+        label=header["label"],
+        data=data,
+        fit=fit,
+        lnml_version=header["lnml"],
+        created=header["created"],
+    )
+
+
+def _numbers(name: str, array: np.ndarray) -> np.ndarray:
+    _demand(array.dtype == np.float64 and bool(np.isfinite(array).all()), name)
+    return array
+
+
+def _texts(name: str, values: Any) -> list[str]:
+    _demand(isinstance(values, list) and all(isinstance(value, str) for value in values), name)
+    return values
+
+
+def _demand(condition: bool, name: str) -> None:
+    if not condition:
+        raise ValueError(f"{name} does not fit the rest")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _refuse_damaged(path: str | Path, error: Exception) -> NoReturn:
+    raise InputError(
+        f"{path} holds a damaged model ({error}): get a new copy, or fit again"
+    ) from error

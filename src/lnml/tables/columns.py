@@ -1,0 +1,171 @@
+"""What a column of a table is: numbers, categories, or nothing a distance can use."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from lnml.errors import InputError, require
+
+MOST_CATEGORIES = 100
+# Fewer rows can be numbered by chance: 0, 1, 2 is also a feature with three values.
+LEAST_ROWS_COUNTED = 10
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether a column as :func:`plain_column` returns it holds numbers."""
+    return column.dtype.kind in "iuf"
+
+
+def plain_column(name: str, column: Any) -> Any:
+    """Return numbers (NaN where missing) or categories, which are strings.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    column : pandas.Series of shape (n,)
+        A column as it was read.
+
+    Returns
+    -------
+    column : pandas.Series of shape (n,)
+        Of a NumPy number type, or of the type ``category``.
+    """
+    pandas = require("pandas")
+    types = pandas.api.types
+    dtype = column.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return _text_categories(column.astype("object"))
+    if types.is_bool_dtype(dtype):
+        return _text_categories(column.astype("object"))
+    if types.is_numeric_dtype(dtype):
+        return _numbers(name, column)
+    kind = types.infer_dtype(column, skipna=True)
+    if kind in ("string", "boolean", "empty"):
+        return _text_categories(column.astype("object"))
+    if kind in ("decimal", "integer", "floating", "mixed-integer-float"):
+        return _numbers(name, column.astype("float64"))
+    if kind.startswith(("date", "time", "period")):
+        raise _is_a_date(name)
+    raise InputError(
+        f"column {name!r} holds {kind} values, neither numbers nor text: convert it, or leave it "
+        f"out (--drop {name!r})"
+    )
+
+
+def category_text(value: Any) -> str:
+    """Return a value as the text that stands for its category; 1.0 is '1'."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def as_categories(column: Any) -> Any:
+    """Return a plain column as categories, also where it holds numbers."""
+    return _text_categories(column.astype("object")) if is_numeric(column) else column
+
+
+def reason_to_leave_out(name: str, column: Any) -> str | None:
+    """Say why a plain column should not be a feature; None if it should.
+
+    Raises
+    ------
+    InputError
+        For a column about which only the user can decide.
+    """
+    if column.isna().all():
+        raise InputError(
+            f"column {name!r} has no value in any row: remove it, or leave it out (--drop {name!r})"
+        )
+    if is_numeric(column):
+        return "counts the rows" if _counts_rows(column.to_numpy()) else None
+    categories = [str(category) for category in column.cat.categories]
+    if all(_DATE.fullmatch(category) for category in categories):
+        raise _is_a_date(name)
+    if (
+        any(_DECIMAL_COMMA.fullmatch(c) for c in categories)
+        and _numbers_share([c.replace(",", ".") for c in categories]) == 1.0
+    ):
+        raise InputError(
+            f"column {name!r} holds numbers with a decimal comma ({categories[0]!r}): write them "
+            f"with a point"
+        )
+    different_everywhere = len(categories) > 1 and len(categories) == column.notna().sum()
+    if different_everywhere or len(categories) > MOST_CATEGORIES:
+        if _numbers_share(categories) > 0.5:
+            wrong = next(c for c in categories if not is_number(c))
+            raise InputError(
+                f"column {name!r} holds numbers but also text ({wrong!r}): correct it, or leave "
+                f"the field empty where the number is missing"
+            )
+    if different_everywhere:
+        return "has a different text in every row, like an identifier"
+    if len(categories) > MOST_CATEGORIES:
+        raise InputError(
+            f"column {name!r} holds {len(categories)} different texts, more than the "
+            f"{MOST_CATEGORIES} that become 0/1 columns: group them, or leave the column out "
+            f"(--drop {name!r})"
+        )
+    return None
+
+
+def _numbers(name: str, column: Any) -> Any:
+    if column.dtype.kind == "c":
+        raise InputError(f"column {name!r} holds complex numbers: split it into two columns")
+    if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
+        column = column.astype("float64")
+    if column.dtype.kind == "f" and np.isinf(column.to_numpy()).any():
+        raise InputError(
+            f"column {name!r} holds infinite values: correct them, or leave the field empty where "
+            f"the number is missing"
+        )
+    return column
+
+
+def _text_categories(column: Any) -> Any:
+    """Categories in sorted order, only those that occur."""
+    pandas = require("pandas")
+    codes, values = pandas.factorize(column)
+    texts = [category_text(value) for value in values]
+    known = sorted(set(texts))
+    position = {text: code for code, text in enumerate(known)}
+    renumber = np.array([position[text] for text in texts] + [-1], dtype=np.int64)
+    merged = pandas.Categorical.from_codes(
+        renumber[codes], categories=pandas.Index(known, dtype=object)
+    )
+    return pandas.Series(merged, index=column.index, name=column.name)
+
+
+def _is_a_date(name: str) -> InputError:
+    return InputError(
+        f"column {name!r} holds dates or times: turn it into numbers (such as the year, or days "
+        f"since a date), or leave it out (--drop {name!r})"
+    )
+
+
+def _counts_rows(values: np.ndarray) -> bool:
+    n = len(values)
+    if n < LEAST_ROWS_COUNTED:
+        return False
+    return any(np.array_equal(values, np.arange(first, first + n)) for first in (0, 1))
+
+
+def _numbers_share(texts: list[str]) -> float:
+    return sum(is_number(text) for text in texts) / len(texts)

@@ -1,0 +1,186 @@
+"""A user's table: features, labels, where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnml.errors import InputError, require, unknown_name
+from lnml.tables.columns import (
+    category_text,
+    is_number,
+    is_numeric,
+    plain_column,
+    reason_to_leave_out,
+)
+from lnml.tables.formats import read_frame, table_extension
+
+
+@dataclass(frozen=True)
+class Table:
+    """Labelled rows as they were read.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file, without its folder.
+    features : pandas.DataFrame of shape (n, columns)
+        Columns of numbers (NaN where missing) or of the type ``category``.
+    labels : ndarray of str, shape (n,)
+        Class of each row, as the file writes it.
+    label : str
+        Name of the column of labels.
+    notes : tuple of str
+        What a user should know: columns that were left out.
+    """
+
+    name: str
+    features: Any
+    labels: np.ndarray
+    label: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def class_sizes(self) -> dict[str, int]:
+        """Rows of each class, by label in sorted order."""
+        classes, counts = np.unique(self.labels, return_counts=True)
+        return {str(name): int(count) for name, count in zip(classes, counts, strict=True)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of column names, features and labels; the file's format does not matter."""
+        digest = hashlib.sha256(b"lnml table 1")
+        for name, column in self.features.items():
+            _digest_text(digest, name)
+            if is_numeric(column):
+                # + 0.0: minus zero and zero are the same number.
+                values = column.to_numpy(dtype="<f8") + 0.0
+                values[np.isnan(values)] = np.nan
+                digest.update(b"numbers" + values.tobytes())
+            else:
+                _digest_codes(digest, column.cat.categories, column.cat.codes.to_numpy())
+        _digest_codes(digest, *np.unique(self.labels, return_inverse=True))
+        return digest.hexdigest()
+
+
+def read_table(path: str | Path, label: str | None = None, drop: Collection[str] = ()) -> Table:
+    """Read labelled rows from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV, TSV, Parquet, ARFF or NPZ file (arrays ``X``, ``y`` and optional
+        ``feature_names``), told apart by extension.
+    label : str, optional
+        Column that holds the labels. Needed for all formats but NPZ, where it is ``y``.
+    drop : collection of str
+        Columns to leave out.
+
+    Returns
+    -------
+    table : Table
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used; docs/cli.md has the rules.
+    """
+    if label is None and table_extension(path) == ".npz":
+        label = "y"
+    frame = read_frame(path, text_columns=() if label is None else (label,))
+    return make_table(frame, label, name=Path(path).name, drop=drop)
+
+
+def make_table(
+    frame: Any, label: str | None, *, name: str = "data", drop: Collection[str] = ()
+) -> Table:
+    """Turn a frame with a column of labels into a table, by the same rules as for files.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1, 2, 3, 4], "kind": ["a", "a", "b", "b"]})
+    >>> make_table(frame, "kind").class_sizes
+    {'a': 2, 'b': 2}
+    """
+    names = list(frame.columns)
+    if label is None:
+        raise InputError(
+            f"{name} has columns {', '.join(names[:20])}: say which one holds the labels (--label)"
+        )
+    for column in (label, *drop):
+        if column not in names:
+            error = unknown_name("column", column, names)
+            raise InputError(f"{name}: {error}")
+    if label in drop:
+        raise InputError(f"column {label!r} cannot hold the labels and be left out")
+    labels = _labels(frame[label], label)
+    pandas = require("pandas")
+    columns, notes = {}, []
+    for column in names:
+        if column == label or column in drop:
+            continue
+        plain = plain_column(column, frame[column])
+        reason = reason_to_leave_out(column, plain)
+        if reason is None:
+            columns[column] = plain
+        else:
+            notes.append(f"column {column!r} {reason}: left out")
+    if not columns:
+        because = f" ({'; '.join(notes)})" if notes else ""
+        raise InputError(f"{name} has no feature column beside the labels{because}")
+    return Table(name, pandas.DataFrame(columns), labels, label, tuple(notes))
+
+
+def _labels(column: Any, name: str) -> np.ndarray:
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if missing.size:
+        raise InputError(
+            f"{missing.size} of {len(column)} rows have no label in column {name!r} (the first is "
+            f"row {missing[0]}, counted from 0): fill them in, or remove these rows"
+        )
+    values = column.astype("object").to_numpy()
+    labels = np.array([category_text(value) for value in values], dtype=str)
+    classes, counts = np.unique(labels, return_counts=True)
+    if any(_has_fraction(text) for text in classes) and all(is_number(text) for text in classes):
+        raise InputError(
+            f"column {name!r} holds numbers with a fraction, such as {_first_fraction(classes)}, "
+            f"not classes: divide them into groups, or choose another column"
+        )
+    if classes.size < 2:
+        raise InputError(
+            f"column {name!r} holds one class only ({str(classes[0])!r}): give rows of at least "
+            f"two classes"
+        )
+    if counts.max() < 2:
+        raise InputError(
+            f"every class in column {name!r} has one row only: give at least two rows of a class, "
+            f"or choose another column"
+        )
+    return labels
+
+
+def _has_fraction(text: str) -> bool:
+    return is_number(text) and not float(text).is_integer()
+
+
+def _first_fraction(classes: np.ndarray) -> str:
+    return next(str(text) for text in classes if _has_fraction(text))
+
+
+def _digest_text(digest: Any, text: str) -> None:
+    encoded = text.encode()
+    digest.update(len(encoded).to_bytes(8, "little") + encoded)
+
+
+def _digest_codes(digest: Any, values: Any, codes: np.ndarray) -> None:
+    digest.update(b"categories" + len(values).to_bytes(8, "little"))
+    for value in values:
+        _digest_text(digest, str(value))
+    digest.update(codes.astype("<i4").tobytes())

@@ -1,0 +1,55 @@
+"""Write a frame in the format that a file's extension tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnml.errors import InputError
+from lnml.files import atomic_output
+from lnml.tables.formats import table_extension
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a name whose extension tells no format that is written."""
+    if table_extension(path) == ".arff":
+        raise InputError(f"{path}: ARFF files are read, not written: use .csv, .parquet or .npz")
+
+
+def write_matrix(path: str | Path, matrix: Any, label: str | None = None) -> None:
+    """Write a frame of numbers, and perhaps one column of labels.
+
+    Parameters
+    ----------
+    path : str or Path
+        A name with the extension of CSV, TSV, Parquet or NPZ. NPZ files get arrays
+        ``X``, ``feature_names`` and, with labels, ``y``: what :func:`lnml.tables.read_table`
+        reads.
+    matrix : pandas.DataFrame of shape (n, columns)
+        What to write.
+    label : str, optional
+        Column of labels.
+    """
+    check_writable(path)
+    extension = table_extension(path)
+    with atomic_output(path) as temporary:
+        if extension == ".parquet":
+            matrix.to_parquet(temporary, index=False)
+        elif extension == ".npz":
+            _write_npz(temporary, matrix, label)
+        else:
+            matrix.to_csv(temporary, index=False, sep="\t" if extension == ".tsv" else ",")
+
+
+def _write_npz(path: Path, matrix: Any, label: str | None) -> None:
+    features = matrix.drop(columns=[] if label is None else [label])
+    arrays = {
+        "X": features.to_numpy(dtype=np.float64),
+        "feature_names": np.array(features.columns, dtype=str),
+    }
+    if label is not None:
+        # Plain strings: an array of objects could only be read by unpickling it.
+        arrays["y"] = np.array(["" if v != v else str(v) for v in matrix[label]], dtype=str)
+    np.savez_compressed(path, **arrays)

@@ -1,0 +1,282 @@
+"""The command line as a user meets it."""
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lnml
+from lnml.cli import main
+from lnml.cli.methods import NAMES
+from lnml.evaluation.methods import METHODS
+from lnml.models import load_model
+from lnml.tables import read_table
+
+RNG = np.random.default_rng(3)
+N = 60
+FLOWERS = pd.DataFrame(
+    {
+        "length": RNG.normal(size=N) + 3.0 * (np.arange(N) % 3),
+        "width": np.where(np.arange(N) % 9 == 0, np.nan, RNG.normal(size=N)),
+        "color": np.where(RNG.random(N) < 0.5, "red", "blue"),
+        "species": np.array(["iris", "lily", "rose"])[np.arange(N) % 3],
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a table, a model and rows to look up."""
+    monkeypatch.chdir(tmp_path)
+    FLOWERS.to_csv("flowers.csv", index=False)
+    FLOWERS.head(7).to_csv("query.csv", index=False)
+    arguments = "fit flowers.csv --label species --method euclidean -o flowers.model --quiet"
+    assert main(arguments.split()) == 0
+    return tmp_path
+
+
+def fails(capsys: pytest.CaptureFixture, arguments: str) -> str:
+    """Run a command that must fail; return its one line."""
+    capsys.readouterr()
+    before = sorted(Path().iterdir())
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("lnml: ")
+    assert err.count("\n") == 1
+    assert sorted(Path().iterdir()) == before
+    return err
+
+
+def test_fit_transform_neighbors_info(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    command = (
+        "fit flowers.csv --label species --k-min 1 --k-max 5 --scale standard -o learned.model"
+    )
+    assert main(command.split()) == 0
+    assert "learned.model: ln-lmnn, 60 rows, 3 classes, objective" in capsys.readouterr().out
+    model = load_model("learned.model")
+    assert model.estimator["parameters"]["k_max"] == 5
+    assert model.data["fingerprint"] == read_table("flowers.csv", "species").fingerprint
+    assert main("transform learned.model query.csv -o z.parquet".split()) == 0
+    Z = pd.read_parquet("z.parquet")
+    assert Z["species"].tolist() == FLOWERS["species"].head(7).tolist()
+    expected = model.transform(FLOWERS.head(7))
+    assert Z.drop(columns="species").to_numpy().tobytes() == expected.tobytes()
+    assert main("info learned.model --json".split()) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["classes"] == {"iris": 20, "lily": 20, "rose": 20}
+    assert facts["columns"]["color"] == ["blue", "red"]
+    assert main("info learned.model".split()) == 0
+    assert "LNML(estimator=LMNN(" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["z.csv", "z.tsv.gz", "z.parquet", "z.npz"])
+def test_transformed_tables_can_be_read(folder: Path, name: str) -> None:
+    assert main(["transform", "flowers.model", "query.csv", "-o", name, "--quiet"]) == 0
+    table = read_table(name, None if name.endswith("npz") else "species")
+    assert table.labels.tolist() == FLOWERS["species"].head(7).tolist()
+    expected = load_model("flowers.model").transform(FLOWERS.head(7))
+    np.testing.assert_array_equal(table.features.to_numpy(), expected)
+
+
+def test_transform_without_labels(folder: Path) -> None:
+    FLOWERS.drop(columns="species").to_csv("bare.csv", index=False)
+    for name in ("z.csv", "z.npz"):
+        assert main(["transform", "flowers.model", "bare.csv", "-o", name]) == 0
+    assert list(pd.read_csv("z.csv")) == ["z0", "z1", "z2", "z3"]
+    with np.load("z.npz") as arrays:
+        assert sorted(arrays) == ["X", "feature_names"]
+
+
+def test_neighbors_in_a_pipe_and_in_files(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    capsys.readouterr()
+    assert main("neighbors flowers.model query.csv -k 3".split()) == 0
+    out, err = capsys.readouterr()
+    assert "of the 7 rows with a label are predicted right" in err
+    assert main("neighbors flowers.model query.csv -k 3 -o n.csv".split()) == 0
+    assert main("neighbors flowers.model query.csv -k 3 -o n.json".split()) == 0
+    assert Path("n.csv").read_text() == out
+    lines = pd.read_csv("n.csv")
+    assert lines["query"].tolist() == np.repeat(np.arange(7), 3).tolist()
+    # The query rows are the first training rows.
+    assert lines.loc[lines["rank"] == 1, "row"].tolist() == list(range(7))
+    assert (lines.loc[lines["rank"] == 1, "distance"] == 0.0).all()
+    assert lines["label"].tolist() == FLOWERS["species"][lines["row"]].tolist()
+    queries = json.loads(Path("n.json").read_text())
+    assert [len(query["neighbors"]) for query in queries] == [3] * 7
+    assert queries[2]["neighbors"][0] == {"row": 2, "distance": 0.0, "label": "rose"}
+
+
+def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    numbered = FLOWERS.assign(number=range(N))
+    numbered.to_csv("numbered.csv", index=False)
+    command = "fit numbered.csv --label species --method euclidean -o a.model --force".split()
+    assert main(command) == 0
+    assert "lnml: note: column 'number' counts the rows: left out" in capsys.readouterr().err
+    assert main([*command, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    FLOWERS.head(3).assign(color="green").to_csv("green.csv", index=False)
+    assert main("transform flowers.model green.csv -o z.csv".split()) == 0
+    assert "column 'color': 3 of 3 values" in capsys.readouterr().err
+
+
+def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    rare = pd.concat([FLOWERS, FLOWERS.head(2).assign(species="tulip")])
+    rare.to_csv("rare.csv", index=False)
+    assert main("fit rare.csv --label species --method lmnn -o a.model".split()) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("lnml: warning: ")
+    assert "tulip" in err
+    assert err.count("\n") == 1
+
+
+BAD_FILES = {
+    "empty.csv": (b"", "empty (0 bytes)"),
+    "ragged.csv": (b"length,species\n1,a\n2,b,c\n", "line 3: 3 fields"),
+    "short.csv": (b"length,width,species\n1,2,a\n2,b\n", "line 3: 2 fields"),
+    "other.csv": (b"length,kind\n1,a\n2,b\n", "no column 'species'"),
+    "one.csv": (b"length,species\n1,a\n2,a\n", "one class only ('a')"),
+    "two.csv": (b"length,species\n1,a\n2,b\n", "one row only"),
+    "unlabelled.csv": (b"length,species\n1,a\n2,\n3,b\n", "1 of 3 rows have no label"),
+    "hollow.csv": (b"length,width,species\n1,,a\n2,,a\n3,,b\n", "'width' has no value"),
+    "names.csv": (b"name,species\nx,a\ny,b\nz,b\n", "no feature column"),
+    "twins.csv": (b"length,length,species\n1,2,a\n", "more than one column named 'length'"),
+    "latin.csv": ("length,species\n1,ä\n".encode("latin-1"), "not UTF-8"),
+    "dates.csv": (b"day,species\n2020-01-01,a\n2020-01-02,b\n2020-01-03,b\n", "dates or times"),
+    "cut.parquet": (b"PAR1\x15\x04\x15", "cut off"),
+    "text.npz": (b"length,species\n", "no NPZ file"),
+    "bad.arff": (b"@relation r\n@attribute x {a}\n@data\nb\n", "cannot be read as ARFF"),
+    "sheet.xlsx": (b"PK", "extension"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, message = BAD_FILES[name]
+    Path(name).write_bytes(content)
+    assert message in fails(capsys, f"fit {name} --label species -o a.model")
+
+
+BAD_COMMANDS = {
+    "fit none.csv --label species -o a.model": "does not exist",
+    "fit flowers.csv -o a.model": "say which one holds the labels",
+    "fit flowers.csv --label specis -o a.model": "did you mean 'species'?",
+    "fit flowers.csv --label species -o flowers.model": "exists already",
+    "fit flowers.csv --label species -o none/a.model": "folder none does not exist",
+    "fit flowers.csv --label species -o .": "is a folder",
+    "fit flowers.csv --label species": "Missing option",
+    "fit flowers.csv --label species -o a.model --method lnlmnn": "did you mean 'ln-lmnn'?",
+    "fit flowers.csv --label species -o a.model --method nca --k-min 2": "which nca takes none of",
+    "fit flowers.csv --label species -o a.model --k-min 5": "k_min <= k_av <= k_max",
+    "fit flowers.csv --label species -o a.model --k-min two": "--k-min",
+    "fit flowers.csv --label species -o a.model --pca 9": "use at most 4",
+    "fit flowers.csv --label species -o a.model --pca 0": "pca must be",
+    "fit flowers.csv --label species -o a.model --scale log": "scale must be one of",
+    "fit flowers.csv --label species -o a.model --drop size": "There are: length",
+    "transform flowers.model none.csv -o z.csv": "does not exist",
+    "transform none.model query.csv -o z.csv": "does not exist",
+    "transform flowers.csv query.csv -o z.csv": "no lnml model",
+    "transform cut.model query.csv -o z.csv": "cut off",
+    "transform flowers.model query.csv -o z.xlsx": "extension",
+    "transform flowers.model query.csv -o z.arff": "read, not written",
+    "transform flowers.model query.csv -o query.csv": "exists already",
+    "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
+    "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
+    "neighbors flowers.model query.csv -k 0": "from 1 to 60",
+    "neighbors flowers.model query.csv -o n.txt": ".csv or .json",
+    "info tampered.model": "checksum is wrong",
+    "plot flowers.csv": "No such command",
+    "--loud": "No such option",
+}
+
+
+@pytest.mark.parametrize("arguments", BAD_COMMANDS)
+def test_bad_commands(folder: Path, capsys: pytest.CaptureFixture, arguments: str) -> None:
+    content = Path("flowers.model").read_bytes()
+    Path("cut.model").write_bytes(content[:-100])
+    Path("tampered.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    FLOWERS[["color"]].to_csv("narrow.csv", index=False)
+    FLOWERS.assign(length="long").to_csv("words.csv", index=False)
+    assert BAD_COMMANDS[arguments] in fails(capsys, arguments)
+
+
+def test_force_replaces(folder: Path) -> None:
+    command = "fit flowers.csv --label species --method euclidean --scale minmax -o flowers.model"
+    assert main([*command.split(), "--force"]) == 0
+    assert load_model("flowers.model").preparation.scale == "minmax"
+
+
+def test_methods_are_those_that_can_be_compared() -> None:
+    assert tuple(METHODS) == NAMES
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"lnml {lnml.__version__}\n"
+    assert main([]) == 0
+    assert "neighbors" in capsys.readouterr().out
+    for command in ("fit", "transform", "neighbors", "info"):
+        assert main([command, "--help"]) == 0
+        assert "Examples" in capsys.readouterr().out
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr("lnml.cli.find_spec", lambda name: None)
+    assert main(["--help"]) == 2
+    assert capsys.readouterr().err.count('pip install "lnml[cli]"\n') == 1
+
+
+def test_without_a_part_of_the_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    Path("a.parquet").write_bytes(b"PAR1")
+    line = fails(capsys, "fit a.parquet --label species -o a.model")
+    assert "pyarrow" in line
+    assert 'pip install "lnml[cli]"' in line
+
+
+def test_a_process_of_its_own(folder: Path) -> None:
+    """Exit code and stderr as a shell sees them."""
+    Path("empty.csv").write_bytes(b"")
+    done = subprocess.run(
+        [sys.executable, "-m", "lnml", "fit", "empty.csv", "--label", "a", "-o", "a.model"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lnml: empty.csv is empty (0 bytes): write it again\n"
+
+
+def test_help_imports_nothing_slow() -> None:
+    code = (
+        "import sys; from lnml.cli import main; main(['fit', '--help'])\n"
+        "assert not {'numpy', 'pandas', 'sklearn', 'numba'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_interrupt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """Ctrl-C in the middle of a fit: exit code 130, one line, no file."""
+
+    @contextmanager
+    def interrupted_line(text: str, quiet: bool):
+        yield lambda state: signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("lnml.cli.fit.live_line", interrupted_line)
+    before = sorted(folder.iterdir())
+    capsys.readouterr()
+    assert main("fit flowers.csv --label species -o a.model".split()) == 130
+    assert capsys.readouterr() == ("", "lnml: interrupted, nothing was written\n")
+    assert sorted(folder.iterdir()) == before

@@ -1,0 +1,189 @@
+"""Every format gives the same table; every bad file gives one line with its cause."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lnml.errors import InputError
+from lnml.tables import read_table
+from lnml.tables.formats import read_frame, table_extension
+
+FRAME = pd.DataFrame(
+    {
+        "length": [1.5, 0.1 + 0.2, np.nan, 4.0, -2e-7, 1e300],
+        "count": [3, 1, 4, 1, 5, 9],
+        "color": ["red", "blue", None, "red", "blue", 'it\'s, "green"'],
+        "species": ["a", "b", "a", "b", "a", "b"],
+    }
+)
+
+
+def write_arff(path: Path) -> None:
+    def field(value) -> str:
+        if pd.isna(value):
+            return "?"
+        return repr(value) if isinstance(value, float) else str(value)
+
+    color = '{red, blue, "it\'s, \\"green\\""}'
+    lines = ["@relation flowers", "@attribute length real", "@attribute count integer"]
+    lines += [f"@attribute color {color}", "@attribute species {a, b}", "@data"]
+    for row in FRAME.itertuples(index=False):
+        quoted = '"it\'s, \\"green\\""' if str(row.color).startswith("it") else field(row.color)
+        lines.append(f"{field(row.length)},{row.count},{quoted},{row.species}".replace("nan", "?"))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> dict[str, Path]:
+    paths = {
+        name: tmp_path / f"flowers{name}"
+        for name in (".csv", ".tsv", ".csv.gz", ".tsv.xz", ".csv.bz2", ".parquet", ".arff", ";.csv")
+    }
+    for name, path in paths.items():
+        if name == ".parquet":
+            FRAME.to_parquet(path)
+        elif name == ".arff":
+            write_arff(path)
+        else:
+            separator = "\t" if ".tsv" in name else ";" if ";" in name else ","
+            FRAME.to_csv(path, index=False, sep=separator)
+    return paths
+
+
+def test_formats_give_the_same_table(written: dict[str, Path]) -> None:
+    tables = {name: read_table(path, "species") for name, path in written.items()}
+    for table in tables.values():
+        assert table.features["length"].equals(FRAME["length"])
+        assert table.features["count"].tolist() == FRAME["count"].tolist()
+        colors = table.features["color"].astype("object")
+        assert [c if isinstance(c, str) else None for c in colors] == [
+            c if isinstance(c, str) else None for c in FRAME["color"]
+        ]
+        assert table.labels.tolist() == FRAME["species"].tolist()
+    assert len({table.fingerprint for table in tables.values()}) == 1
+
+
+def test_npz_is_the_same_table_as_csv(tmp_path: Path) -> None:
+    X = np.arange(12, dtype=np.uint8).reshape(6, 2) % 5
+    y = np.array([1, 2, 1, 2, 1, 2])
+    np.savez(tmp_path / "a.npz", X=X, y=y, feature_names=np.array(["p", "q"]))
+    frame = pd.DataFrame(X, columns=["p", "q"]).assign(y=y)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    npz, csv = read_table(tmp_path / "a.npz"), read_table(tmp_path / "a.csv", "y")
+    assert npz.labels.tolist() == csv.labels.tolist() == ["1", "2"] * 3
+    assert npz.fingerprint == csv.fingerprint
+    np.savez(tmp_path / "b.npz", X=X, y=y)
+    assert list(read_table(tmp_path / "b.npz").features.columns) == ["x0", "x1"]
+
+
+def test_labels_are_kept_as_written(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1,01\n2,01\n3,1\n")
+    assert read_table(tmp_path / "a.csv", "y").labels.tolist() == ["01", "01", "1"]
+
+
+def test_missing_marks(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1,a\n?,a\n,b\nNA,b\n")
+    assert read_table(tmp_path / "a.csv", "y").features["x"].isna().tolist() == [False] + [True] * 3
+
+
+def test_byte_order_mark_spaces_and_blank_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("﻿x, y\n1, a\n\n2, b\n3, b\n".encode())
+    table = read_table(tmp_path / "a.csv", "y")
+    assert table.features["x"].tolist() == [1, 2, 3]
+    assert table.labels.tolist() == ["a", "b", "b"]
+
+
+BAD_TEXT = {
+    "long row": ("x,y\n1,a\n2,b,c\n", "line 3: 3 fields, but the header has 2"),
+    "short row": ("x,z,y\n1,2,a\n2,b\n", "line 3: 2 fields, but the header has 3"),
+    "rows one longer than the header": ("x,y\n1,2,a\n3,4,b\n", "line 2: 3 fields"),
+    "no header": ("1,2\n3,4\n", "first line holds numbers only"),
+    "no rows": ("x,y\n", "no rows"),
+    "blank": ("\n\n", "no header line"),
+    "two columns of a name": ("x,x,y\n1,2,a\n", "more than one column named 'x'"),
+    "open quote": ('x,y\n1,"a\n2,b\n', "quotation mark"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_TEXT.values(), ids=BAD_TEXT)
+def test_bad_text(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_frame(path)
+    assert "bad.csv" in str(caught.value)
+    assert "\n" not in str(caught.value).strip()
+
+
+def bad_bytes() -> dict[str, tuple[str, bytes, str]]:
+    packed = gzip.compress(b"x,y\n" + b"1,a\n" * 1000)
+    return {
+        "empty": ("a.csv", b"", r"empty \(0 bytes\)"),
+        "empty Parquet": ("a.parquet", b"", r"empty \(0 bytes\)"),
+        "Latin-1": ("a.csv", "x,y\né,a\n".encode("latin-1"), "not UTF-8"),
+        "UTF-16": ("a.csv", "x,y\n1,a\n".encode("utf-16"), "not UTF-8"),
+        "cut-off gzip": ("a.csv.gz", packed[:-20], "cannot be unpacked"),
+        "no gzip": ("a.csv.gz", b"x,y\n1,a\n", "cannot be read"),
+        "text as Parquet": ("a.parquet", b"x,y\n1,a\n" * 9, "no Parquet file"),
+        "text as NPZ": ("a.npz", b"x,y\n1,a\n", "no NPZ file"),
+        "text as ARFF": ("a.arff", b"x,y\n1,a\n", "as ARFF"),
+        "bad nominal": (
+            "a.arff",
+            b"@relation r\n@attribute x {a,b}\n@data\nc\n",
+            "as ARFF: .*line 4",
+        ),
+    }
+
+
+@pytest.mark.parametrize(("name", "content", "message"), bad_bytes().values(), ids=bad_bytes())
+def test_bad_bytes(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_frame(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 0.99])
+def test_truncated_parquet(tmp_path: Path, keep: float) -> None:
+    path = tmp_path / "a.parquet"
+    FRAME.to_parquet(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content))])
+    with pytest.raises(InputError, match="cut off"):
+        read_frame(path)
+
+
+def test_npz_that_does_not_fit(tmp_path: Path) -> None:
+    cases = {
+        "has none": {"Z": np.zeros((2, 2))},
+        "has shape": {"X": np.zeros(3)},
+        "y has shape": {"X": np.zeros((3, 2)), "y": np.zeros(2)},
+        "feature_names for": {"X": np.zeros((3, 2)), "feature_names": np.array(["a"])},
+        "plain arrays": {"X": np.array([[{}]], dtype=object)},
+    }
+    for message, arrays in cases.items():
+        np.savez(tmp_path / "a.npz", **arrays)
+        with pytest.raises(InputError, match=message):
+            read_frame(tmp_path / "a.npz")
+
+
+def test_sparse_arff(tmp_path: Path) -> None:
+    lines = ["@relation r", "@attribute x real", "@attribute z {a,b}", "@data", "{0 1}", "{1 b}"]
+    (tmp_path / "a.arff").write_text("\n".join(lines))
+    frame = read_frame(tmp_path / "a.arff")
+    assert frame["x"].tolist() == [1.0, 0.0]
+    assert frame["z"].tolist() == ["a", "b"]
+
+
+def test_missing_folder_and_unknown_extension(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        read_frame(tmp_path / "none.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="folder"):
+        read_frame(tmp_path / "folder.csv")
+    for name in ("a.xlsx", "a", "a.npz.gz", ".csv"):
+        with pytest.raises(InputError, match="extension"):
+            table_extension(name)

@@ -1,0 +1,144 @@
+"""The rules for labels and columns."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lnml.errors import InputError
+from lnml.tables import make_table
+
+N = 12
+Y = ["a", "b"] * (N // 2)
+
+
+def table_of(**columns):
+    return make_table(pd.DataFrame({"x": np.linspace(0, 1, N), **columns, "y": Y}), "y")
+
+
+BAD_LABELS = {
+    "missing": (["a", "b", None, "b"], "1 of 4 rows have no label .*row 2"),
+    "one class": (["a"] * 4, "one class only"),
+    "rows of their own": (["a", "b", "c", "d"], "one row only"),
+    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5, not classes"),
+}
+
+
+@pytest.mark.parametrize(("labels", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_labels(labels: list, message: str) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.5], "y": labels})
+    with pytest.raises(InputError, match=message):
+        make_table(frame, "y")
+
+
+def test_label_column_must_exist() -> None:
+    frame = pd.DataFrame({"length": [1.0, 2.0], "species": ["a", "b"]})
+    with pytest.raises(InputError, match="did you mean 'species'"):
+        make_table(frame, "specis")
+    with pytest.raises(InputError, match="say which one holds the labels"):
+        make_table(frame, None)
+    with pytest.raises(InputError, match="There are: length, species"):
+        make_table(frame, "species", drop=["color"])
+    with pytest.raises(InputError, match="cannot hold the labels and be left out"):
+        make_table(frame, "species", drop=["species"])
+
+
+def test_labels_of_all_kinds_become_text() -> None:
+    kinds = {
+        "integers": ([1, 2, 1, 2], ["1", "2"]),
+        "whole floats": ([1.0, 2.0, 1.0, 2.0], ["1", "2"]),
+        "booleans": ([True, False, True, False], ["false", "true"]),
+        "categories": (pd.Categorical([3, 4, 3, 4]), ["3", "4"]),
+    }
+    for labels, expected in kinds.values():
+        table = make_table(pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.5], "y": labels}), "y")
+        assert list(table.class_sizes) == expected
+
+
+REFUSED = {
+    "nothing": ([None] * N, "no value in any row"),
+    "infinity": ([np.inf] + [0.0] * (N - 1), "infinite"),
+    "dates": (pd.date_range("2020-01-01", periods=N), "dates or times"),
+    "dates as objects": ([datetime.date(2020, 1, 1)] * N, "dates or times"),
+    "dates as text": ([f"2020-01-{day:02d}" for day in range(1, N + 1)], "dates or times"),
+    "German dates": ([f"{day}.1.2020" for day in range(1, N + 1)], "dates or times"),
+    "decimal comma": ([f"{i},5" for i in range(N)], "decimal comma"),
+    "a slip": (["1.5", "2.25", "abc"] + [f"{i}" for i in range(N - 3)], "also text .'abc'"),
+    "lists": ([[1, 2]] * N, "neither numbers nor text"),
+    "complex": ([1j] * N, "complex"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_columns(values, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        table_of(z=values)
+    assert "'z'" in str(caught.value)
+    frame = pd.DataFrame({"x": np.linspace(0, 1, N), "z": values, "y": Y})
+    assert list(make_table(frame, "y", drop=["z"]).features.columns) == ["x"]
+
+
+def test_text_with_too_many_categories() -> None:
+    n = 404
+    frame = pd.DataFrame(
+        {"x": np.linspace(0, 1, n), "z": [f"t{i // 2}" for i in range(n)], "y": ["a", "b"] * 202}
+    )
+    with pytest.raises(InputError, match="202 different texts"):
+        make_table(frame, "y")
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ([f"row {i}" for i in range(N)], "different text in every row"),
+        (list(range(N)), "counts the rows"),
+        ([float(i) for i in range(1, N + 1)], "counts the rows"),
+    ],
+)
+def test_left_out_with_a_note(values, note: str) -> None:
+    table = table_of(z=values)
+    assert list(table.features.columns) == ["x"]
+    assert len(table.notes) == 1
+    assert note in table.notes[0]
+    with pytest.raises(InputError, match="no feature column"):
+        make_table(pd.DataFrame({"z": values, "y": Y}), "y")
+
+
+def test_few_rows_are_not_counted() -> None:
+    table = make_table(pd.DataFrame({"x": [0, 1, 2], "y": ["a", "b", "b"]}), "y")
+    assert list(table.features.columns) == ["x"]
+
+
+def test_numbers_of_all_kinds() -> None:
+    table = table_of(
+        decimal=[Decimal("1.5")] * N,
+        nullable=pd.array([None, *range(N - 1)], dtype="Int64"),
+        small=np.arange(N, dtype=np.uint8) % 3,
+    )
+    kinds = {name: column.dtype.kind for name, column in table.features.items()}
+    assert kinds == {"x": "f", "decimal": "f", "nullable": "f", "small": "u"}
+    assert np.isnan(table.features["nullable"].iloc[0])
+
+
+def test_fingerprint_tells_tables_apart() -> None:
+    base = {"z": np.sin(np.arange(N)), "color": ["red", "blue", None] * (N // 3)}
+    fingerprint = table_of(**base).fingerprint
+    assert fingerprint == table_of(**base).fingerprint
+    z, color = base["z"].copy(), list(base["color"])
+    z[3] = np.nextafter(z[3], 1)
+    color[0] = "green"
+    changed = [
+        table_of(z=z, color=base["color"]),
+        table_of(z=base["z"], color=color),
+        table_of(w=base["z"], color=base["color"]),
+        table_of(color=base["color"], z=base["z"]),
+        make_table(pd.DataFrame({"x": np.linspace(0, 1, N), **base, "y": Y[::-1]}), "y"),
+    ]
+    assert len({fingerprint, *(table.fingerprint for table in changed)}) == 6
+
+
+def test_zero_has_one_fingerprint() -> None:
+    zeros = [table_of(z=np.full(N, value)).fingerprint for value in (0.0, -0.0)]
+    assert zeros[0] == zeros[1]

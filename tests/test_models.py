@@ -1,0 +1,216 @@
+"""Model files: the same bits after a reload, and nothing but what was written is loaded."""
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load, save, save_file
+
+import lnml
+from lnml.cli.methods import NAMES, make_estimator
+from lnml.errors import InputError
+from lnml.models import Model, fit_model, load_model, save_model
+from lnml.models.store import CHECKSUM, HEADER, _checksum
+from lnml.tables import Preparation, make_table
+
+RNG = np.random.default_rng(0)
+N = 48
+FRAME = pd.DataFrame(
+    {
+        "x": RNG.normal(size=N) + np.arange(N) % 3,
+        "z": np.where(np.arange(N) % 7 == 0, np.nan, RNG.normal(size=N)),
+        "color": np.where(RNG.random(N) < 0.5, "red", "blue"),
+        "y": np.array(["a", "b", "ü"])[np.arange(N) % 3],
+    }
+)
+TABLE = make_table(FRAME, "y", name="toy.csv")
+NEW = pd.DataFrame(
+    {"color": ["red", None, "green"], "z": [0.5, np.nan, -1.0], "x": [1.0, 2.0, np.nan]}
+)
+
+
+def fitted(method: str = "euclidean", **preparation) -> Model:
+    return fit_model(TABLE, method, make_estimator(method, {}, 0), Preparation(**preparation))
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_same_bits_after_reload(tmp_path: Path, method: str) -> None:
+    model = fitted(method, scale="standard")
+    save_model(tmp_path / "a.model", model)
+    loaded = load_model(tmp_path / "a.model")
+    for frame in (NEW, FRAME):
+        assert loaded.transform(frame).tobytes() == model.transform(frame).tobytes()
+    for mine, theirs in zip(model.neighbors(NEW, 3), loaded.neighbors(NEW, 3), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    for name in ("method", "estimator", "classes", "label", "data", "fit", "created"):
+        assert getattr(loaded, name) == getattr(model, name)
+    assert loaded.labels.tolist() == FRAME["y"].tolist()
+    assert loaded.lnml_version == lnml.__version__
+    assert loaded.data["fingerprint"] == TABLE.fingerprint
+
+
+@pytest.mark.parametrize("preparation", [{"pca": 2}, {"pca": 0.8, "scale": "minmax"}])
+def test_same_bits_with_principal_components(tmp_path: Path, preparation: dict) -> None:
+    model = fitted("lmnn", **preparation)
+    save_model(tmp_path / "a.model", model)
+    assert (
+        load_model(tmp_path / "a.model").transform(NEW).tobytes() == model.transform(NEW).tobytes()
+    )
+
+
+def test_transform_is_the_estimators() -> None:
+    estimator = make_estimator("lmnn", {}, 0)
+    model = fit_model(TABLE, "lmnn", estimator, Preparation())
+    X = model.preparation.transform(NEW)
+    np.testing.assert_allclose(model.transform(NEW), estimator.transform(X), rtol=1e-12)
+    assert model.fit["gap"] == estimator.duality_gap_
+
+
+def test_neighbors_against_all_distances() -> None:
+    model = fitted("lmnn")
+    Z, rows = model.transform(NEW), model.transform(FRAME)
+    everything = np.sqrt(((Z[:, None] - rows[None]) ** 2).sum(axis=2))
+    distances, nearest = model.neighbors(NEW, 4)
+    np.testing.assert_allclose(distances, np.sort(everything, axis=1)[:, :4], rtol=1e-9)
+    np.testing.assert_allclose(np.take_along_axis(everything, nearest, 1), distances, rtol=1e-9)
+    for k in (0, N + 1):
+        with pytest.raises(InputError, match=f"from 1 to {N}"):
+            model.neighbors(NEW, k)
+
+
+def test_vote() -> None:
+    model = fitted()  # classes a, b, ü of the rows 0, 1, 2, 0, ...
+    votes = model.vote(np.array([[0, 1, 3], [1, 0, 3], [2, 1, 0], [1, 0, 2], [4, 7, 0]]))
+    assert votes.tolist() == ["a", "a", "ü", "b", "b"]
+
+
+def test_older_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.model"
+    save_model(path, fitted())
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(InputError, match="No space left"):
+        save_model(path, fitted("lmnn"))
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("models") / "a.model"
+    save_model(path, fitted(pca=2))
+    return path.read_bytes()
+
+
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_byte_can_be_changed(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(content) - 1))
+    changed = bytearray(content)
+    changed[place] ^= data.draw(st.integers(1, 255))
+    path = tmp_path / "changed.model"
+    path.write_bytes(changed)
+    try:
+        model = load_model(path)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:  # white space and the order of entries in the file's own header mean nothing
+        assert place < 8 + struct.unpack("<Q", content[:8])[0]
+        original = tmp_path / "original.model"
+        original.write_bytes(content)
+        assert model.transform(NEW).tobytes() == load_model(original).transform(NEW).tobytes()
+
+
+@given(length=st.integers(0, 100_000))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_cut_off_files_are_refused(tmp_path: Path, content: bytes, length: int) -> None:
+    path = tmp_path / "cut.model"
+    path.write_bytes(content[: length % len(content)])
+    with pytest.raises(InputError):
+        load_model(path)
+
+
+def rewritten(content: bytes, change) -> bytes:
+    """Return a file with other content and a right checksum, as a stranger could write it."""
+    size = struct.unpack("<Q", content[:8])[0]
+    metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+    header, arrays = json.loads(metadata[HEADER]), dict(load(content))
+    change(header, arrays)
+    text = json.dumps(header)
+    return save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+
+
+def put(part: str, **values):
+    def change(header: dict, arrays: dict) -> None:
+        {"header": header, "arrays": arrays}.get(part, header.get(part)).update(values)
+
+    return change
+
+
+HOSTILE = {
+    "infinite components": put("arrays", components=np.full((2, 2), np.inf)),
+    "components of another shape": put("arrays", components=np.eye(3)),
+    "float32 components": put("arrays", components=np.eye(2, dtype=np.float32)),
+    "rows of another shape": put("arrays", rows=np.zeros((N, 3))),
+    "rows missing": lambda header, arrays: arrays.pop("rows"),
+    "codes out of range": put("arrays", codes=np.full(N, 3)),
+    "negative codes": put("arrays", codes=np.full(N, -1)),
+    "codes as floats": put("arrays", codes=np.zeros(N)),
+    "no rows": put("arrays", rows=np.zeros((0, 2)), codes=np.zeros(0, dtype=np.int64)),
+    "classes twice": put("header", classes=["a", "a", "b"]),
+    "classes as numbers": put("header", classes=[1, 2, 3]),
+    "no preparation": put("header", preparation=None),
+    "unknown scale": put("preparation", scale="log"),
+    "columns as text": put("preparation", columns="xz"),
+    "a column without a name": put("preparation", columns=[{}]),
+    "fewer columns": put("preparation", columns=[{"name": "x"}]),
+    "zero spread": put("arrays", **{"preparation.spreads": np.zeros(2)}),
+    "fit as text": put("header", fit="good"),
+    "gap as text": put("fit", gap="small"),
+    "label as number": put("header", label=3),
+    "empty header": lambda header, arrays: header.clear(),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+def test_what_does_not_hang_together_is_refused(tmp_path: Path, content: bytes, change) -> None:
+    path = tmp_path / "hostile.model"
+    path.write_bytes(rewritten(content, lambda header, arrays: None))
+    load_model(path)
+    path.write_bytes(rewritten(content, change))
+    with pytest.raises(InputError, match="damaged"):
+        load_model(path)
+
+
+def test_later_format_names_the_version_to_install(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "later.model"
+    path.write_bytes(rewritten(content, put("header", format=2, lnml="7.5.0")))
+    with pytest.raises(InputError, match=r"written by lnml 7\.5\.0"):
+        load_model(path)
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.model"
+    save_file({"weight": np.zeros(3)}, path)
+    with pytest.raises(InputError, match="is no lnml model"):
+        load_model(path)
+    for text in ("[" * 100_000, "{}", "not JSON", '{"format": NaN}'):
+        save_file({"weight": np.zeros(3)}, path, {HEADER: text})
+        with pytest.raises(InputError):
+            load_model(path)
+    pd.to_pickle({"a": 1}, path)
+    with pytest.raises(InputError):
+        load_model(path)
+    with pytest.raises(InputError, match="folder"):
+        load_model(tmp_path)
+    with pytest.raises(InputError, match="does not exist"):
+        load_model(tmp_path / "none.model")
