@@ -121,7 +121,7 @@ def test_plain_text_and_markdown():
     lines = table.to_markdown().splitlines()
     assert "| **80.00** (1.0) |" in lines[2] and " 60.00 (0.0) <sup>−</sup> |" in lines[2]
     assert "**89.10** (1.0) <sup>+</sup>" in lines[3]
-    for words in ("McNemar", "0.05", "LN-LMNN with LMNN", "Second lines: paper"):
+    for words in ("McNemar", "0.05", "LN-LMNN with LMNN", "Lines called paper"):
         assert words in table.caption
 
 
@@ -150,7 +150,7 @@ class Structure(HTMLParser):
 def test_html_has_the_same_cells_and_escapes_names():
     name = "<script>alert('x')</script>"
     found = compare(name, {"LMNN": range(80), "<b>&": range(60)})
-    table = accuracy_table([found], reference={name: {"LMNN": 78.5}})
+    table = accuracy_table([found, found], reference={name: {"LMNN": 78.5}})
     html = table.to_html()
     parser = Structure()
     parser.feed(html)
@@ -158,8 +158,11 @@ def test_html_has_the_same_cells_and_escapes_names():
     assert parser.rows == [
         ["Data set", "LMNN", "<b>&"],
         [name, "80.00 (1.0)", "60.00 (0.0)"],
-        ["paper", "78.50", ""],
-        ["Total score", "1.0", "0.0"],
+        ["paper", "78.50 ", ""],
+        [name, "80.00 (1.0)", "60.00 (0.0)"],
+        ["paper", "78.50 ", ""],
+        ["Total score", "2.0", "0.0"],
     ]
     assert "<script" not in html and "<b>" not in html
     assert html.count("<caption>") == 1
+    assert "Total score" not in accuracy_table([found]).to_html()

@@ -5,6 +5,7 @@ from lnml.evaluation.nearest import predict_nearest
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
 from lnml.evaluation.statistics import (
     accuracy_interval,
+    best_methods,
     critical_difference,
     holm,
     mcnemar,
@@ -19,6 +20,7 @@ __all__ = [
     "DataSummary",
     "FoldResult",
     "accuracy_interval",
+    "best_methods",
     "compare",
     "critical_difference",
     "holm",

@@ -222,6 +222,30 @@ def scores_of(tests: PairwiseTests, alpha: float = 0.05) -> dict[str, float]:
     return dict(zip(tests.methods, points.sum(axis=1).tolist(), strict=True))
 
 
+def best_methods(
+    comparison: Comparison | Mapping[str, Any], alpha: float = 0.05
+) -> tuple[str, ...]:
+    """Return the methods that do not differ significantly from the most accurate one.
+
+    If several are most accurate, not to differ from one of them is enough. The
+    tests are McNemar's, without correction, as for the bold numbers of the paper.
+
+    Examples
+    --------
+    >>> best_methods({"a": [1] * 8, "b": [0] * 8, "c": [1] * 7 + [0]})
+    ('a', 'c')
+    """
+    correct = correct_by_method(comparison)
+    tests = pairwise_mcnemar(correct)
+    n_right = {method: int(values.sum()) for method, values in correct.items()}
+    leaders = [method for method in correct if n_right[method] == max(n_right.values())]
+    return tuple(
+        method
+        for method in correct
+        if any(tests.verdict(leader, method, alpha) == 0 for leader in leaders)
+    )
+
+
 def total_scores(scores: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Sum the scores of several data sets; a method counts where it is present.
 

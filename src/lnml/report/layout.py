@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from html import escape
 
 from lnml.evaluation.results import Comparison
-from lnml.evaluation.statistics import PairwiseTests, pairwise_mcnemar, scores_of, total_scores
+from lnml.evaluation.statistics import (
+    PairwiseTests,
+    best_methods,
+    pairwise_mcnemar,
+    scores_of,
+    total_scores,
+)
 from lnml.report.tables import text_table
 
 # Which methods the superscripts of a method are about, in this order.
@@ -117,7 +123,7 @@ class AccuracyTable:
                 f"Signs: significant win (+), loss (-) or neither (=) of {'; '.join(pairs)}."
             )
         if self.has_reference:
-            parts.append(f"Second lines: {self.reference_name}.")
+            parts.append(f"Lines called {self.reference_name}: results of others.")
         return " ".join(parts)
 
     def to_markdown(self) -> str:
@@ -158,18 +164,26 @@ class AccuracyTable:
         return ["data set", *self.methods], lines
 
     def to_html(self) -> str:
-        """Lay out as an HTML table; classes: ``best``, ``score``, ``reference``, ``total``."""
+        """Lay out as an HTML table; classes: ``best``, ``score``, ``reference``, ``total``.
+
+        A single data set needs no row of totals.
+        """
         head = "".join(f'<th scope="col">{escape(method)}</th>' for method in self.methods)
         body = "".join(self._html_rows(row) for row in self.rows)
-        foot = _html_totals("Total score", self.methods, self.totals(), "total")
-        theirs = self.totals(reference=True)
-        if theirs:
-            foot += _html_totals(self.reference_name, self.methods, theirs, "total reference")
+        foot = f"<tfoot>{self._html_foot()}</tfoot>" if len(self.rows) > 1 else ""
         return (
-            f'<table class="accuracies"><caption>{escape(self.caption)}</caption>'
+            f'<table class="accuracies"><caption>'
+            f'<span class="about">{escape(self.caption)}</span></caption>'
             f'<thead><tr><th scope="col">Data set</th>{head}</tr></thead>'
-            f"<tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
+            f"<tbody>{body}</tbody>{foot}</table>"
         )
+
+    def _html_foot(self) -> str:
+        ours = _html_totals("Total score", self.methods, self.totals(), "total")
+        theirs = self.totals(reference=True)
+        if not theirs:
+            return ours
+        return ours + _html_totals(self.reference_name, self.methods, theirs, "total reference")
 
     def _html_rows(self, row: Row) -> str:
         absent = f' <span class="absent">{escape(row.absent)}</span>' if row.absent else ""
@@ -257,17 +271,15 @@ def _cells(
     if not shown:
         return {}
     results = tuple(result for result in comparison.results if result.method in shown)
-    tests = pairwise_mcnemar(Comparison(comparison.data, results))
-    scores = scores_of(tests, alpha)
-    accuracies = {method: comparison.accuracy(method) for method in shown}
-    top = max(accuracies.values())
-    leaders = [method for method in shown if accuracies[method] == top]
+    part = Comparison(comparison.data, results)
+    tests = pairwise_mcnemar(part)
+    scores, best = scores_of(tests, alpha), best_methods(part, alpha)
     return {
         method: Cell(
-            100 * accuracies[method],
+            100 * comparison.accuracy(method),
             scores[method],
             _marks(tests, method, compared.get(method, ()), alpha),
-            any(tests.verdict(leader, method, alpha) == 0 for leader in leaders),
+            method in best,
         )
         for method in shown
     }
@@ -313,6 +325,7 @@ def _html_cell(cell: Cell | None) -> str:
         return "<td></td>"
     accuracy = f"{cell.accuracy:.2f}"
     accuracy = f'<strong class="best">{accuracy}</strong>' if cell.best else accuracy
-    score = f' <span class="score">({cell.score:.1f})</span>' if cell.score is not None else ""
-    marks = escape(cell.marks.replace("-", "−"))
-    return f"<td>{accuracy}{score}<sup>{marks}</sup></td>"
+    # An empty score keeps the place of one, so that accuracies stay below each other.
+    score = "" if cell.score is None else f"({cell.score:.1f})"
+    marks = f"<sup>{escape(cell.marks.replace('-', '−'))}</sup>" if cell.marks else ""
+    return f'<td>{accuracy} <span class="score">{score}</span>{marks}</td>'
