@@ -89,21 +89,26 @@ def plot_critical_difference(found: CriticalDifference, *, ax: Axes | None = Non
     from scikit_posthocs import critical_difference_diagram
 
     ax = axes_or_new(ax)
-    names = [plain(method, width=60) for method in found.methods]
     color = text_color()
-    critical_difference_diagram(
-        dict(zip(names, found.ranks, strict=True)),
-        DataFrame(found.pvalues, index=names, columns=names),
+    # Methods go by number, since shortened names may be equal.
+    drawn = critical_difference_diagram(
+        dict(enumerate(found.ranks)),
+        DataFrame(found.pvalues),
         alpha=found.alpha,
         ax=ax,
-        label_fmt_left="{label}  {rank:.2f}\u2002",
-        label_fmt_right="\u2002{rank:.2f}  {label}",
+        label_fmt_left="{label}",
+        label_fmt_right="{label}",
         elbow_props={"color": color, "linewidth": 0.9},
         marker_props={"color": color, "s": 22},
         crossbar_props={"color": COLORS[1], "linewidth": 3.5, "solid_capstyle": "round"},
         text_h_margin=0.15,
     )
-    ax.set_xlim(min(1, *found.ranks) - 0.1, len(names) + 0.1)
+    for text in drawn["labels"]:
+        number = int(text.get_text())
+        name, rank = plain(found.methods[number]), f"{found.ranks[number]:.2f}"
+        left = text.get_horizontalalignment() == "right"
+        text.set_text(f"{name}  {rank}\u2002" if left else f"\u2002{rank}  {name}")
+    ax.set_xlim(min(1, *found.ranks) - 0.1, len(found.methods) + 0.1)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.xaxis.set_label_position("top")
     ax.set_xlabel("average rank (1 is best)")

@@ -113,10 +113,10 @@ class AccuracyTable:
             if method in self.methods and set(others) & set(self.methods)
         ]
         parts = [
-            "1-NN accuracy in %, in parentheses the score: 1 point for each method that is "
+            "Accuracy in %, in parentheses the score: 1 point for each method that is "
             "significantly worse, 0.5 for each that does not differ "
             f"(exact McNemar test, level {self.alpha:g}).",
-            "Marked as best: no significant difference from the best accuracy of the data set.",
+            "Bold or starred: no significant difference from the best accuracy of the data set.",
         ]
         if pairs:
             parts.append(

@@ -140,7 +140,7 @@ def write_report(
 
 def _group(
     title: str,
-    comparisons: list[Comparison],
+    comparisons: Sequence[Comparison],
     table: Markup,
     portraits: Mapping[str, Portrait],
     alpha: float,
@@ -249,7 +249,7 @@ def _short_pvalue(pvalue: float) -> str:
 
 
 def _setting(value: object) -> object:
-    """A setting in words."""
+    """Say a setting in words."""
     names: dict[object, str] = {True: "yes", False: "no", None: "none"}
     return names[value] if value is None or isinstance(value, bool) else value
 
@@ -260,7 +260,7 @@ def _unbroken(sentence: str) -> str:
 
 
 def _as_markup(picture: Picture) -> Markup:
-    """The picture's own markup: its texts were escaped when it was drawn."""
+    """Return the picture's own markup: its texts were escaped when it was drawn."""
     return Markup(picture.svg)
 
 

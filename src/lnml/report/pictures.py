@@ -71,7 +71,7 @@ def convergence_pictures(portrait: Portrait, name: str) -> list[Picture]:
 
 
 def embedding_pictures(portrait: Portrait, name: str) -> list[Picture]:
-    """The data before and after, suspects ringed in both."""
+    """Draw the data before and after, suspects ringed in both."""
     position = {row: i for i, row in enumerate(portrait.rows.tolist())}
     rings = {
         position[suspect.row]: str(suspect.row)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import cast
+from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ PAGE_COLORS = {
     "#ffffff": "var(--page)",
     **{color: f"var(--class-{i})" for i, color in enumerate(COLORS)},
 }
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.color": TEXT,
     "axes.edgecolor": TEXT,

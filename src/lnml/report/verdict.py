@@ -147,7 +147,7 @@ def verdict_on_several(
 
 
 def _about_ranks(ranks: CriticalDifference) -> str:
-    """What the average ranks say about the method that leads them."""
+    """Say what the average ranks mean for the method that leads them."""
     leader = ranks.methods[0]
     pvalue = format_pvalue(ranks.friedman_pvalue)
     if ranks.friedman_pvalue >= ranks.alpha:
