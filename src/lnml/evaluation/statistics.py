@@ -47,8 +47,9 @@ def mcnemar(correct_a: Any, correct_b: Any, *, mid_p: bool = False) -> McNemar:
 
     Examples
     --------
-    >>> mcnemar([1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0])
-    McNemar(pvalue=0.125, n_only_a=4, n_only_b=0)
+    >>> test = mcnemar([1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0])
+    >>> print(test.n_only_a, test.n_only_b, f"{test.pvalue:.3f}")
+    4 0 0.125
     """
     a, b = _as_correct("correct_a", correct_a), _as_correct("correct_b", correct_b)
     if a.shape != b.shape:

@@ -114,7 +114,7 @@ def write_report(
     if not groups:
         raise ValueError("a report needs at least one comparison")
     shown = []
-    for title, found in groups.items():
+    for number, (title, found) in enumerate(groups.items()):
         table = accuracy_table(
             found,
             compared=compared,
@@ -123,7 +123,8 @@ def write_report(
             absent=(absent or {}).get(title),
             alpha=alpha,
         )
-        shown.append(_group(title, found, Markup(table.to_html()), portraits, alpha))
+        markup = Markup(table.to_html())
+        shown.append(_group(title, str(number), found, markup, portraits, alpha))
     page = (
         _environment()
         .get_template("page.html")
@@ -140,6 +141,7 @@ def write_report(
 
 def _group(
     title: str,
+    name: str,
     comparisons: Sequence[Comparison],
     table: Markup,
     portraits: Mapping[str, Portrait],
@@ -147,7 +149,6 @@ def _group(
 ) -> Group:
     ranks = ranks_over(comparisons, alpha)
     several = len(comparisons) > 1
-    name = "".join(filter(str.isalnum, title)) or "all"
     return Group(
         title=title,
         verdict=verdict_on_several(comparisons, ranks, alpha)
