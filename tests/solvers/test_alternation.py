@@ -117,11 +117,11 @@ class Scripted:
     def solve(self, targets, components, *, tol, state=None, monitor=None):
         self.calls.append({"targets": targets, "tol": tol, "state": state})
         number = len(self.calls)
-        told = 0
-        for told, objective in enumerate(self.within.get(number, []), 1):
+        self.calls[-1]["told"] = 0
+        for objective in self.within.get(number, []):
+            self.calls[-1]["told"] += 1
             if monitor.step({"objective": objective}, lambda: components):
                 break
-        self.calls[-1]["told"] = told
         return Solution(
             np.full((1, 1), float(number)), self.objectives[number - 1], gap=tol, state=number
         )

@@ -3,13 +3,31 @@
 from lnml.evaluation.crossval import compare
 from lnml.evaluation.nearest import predict_nearest
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
+from lnml.evaluation.statistics import (
+    accuracy_interval,
+    best_methods,
+    critical_difference,
+    holm,
+    mcnemar,
+    pairwise_mcnemar,
+    paper_scores,
+    total_scores,
+)
 from lnml.evaluation.trust import least_trusted
 
 __all__ = [
     "Comparison",
     "DataSummary",
     "FoldResult",
+    "accuracy_interval",
+    "best_methods",
     "compare",
+    "critical_difference",
+    "holm",
     "least_trusted",
+    "mcnemar",
+    "pairwise_mcnemar",
+    "paper_scores",
     "predict_nearest",
+    "total_scores",
 ]

@@ -48,10 +48,3 @@ ACCURACY: dict[str, dict[str, float]] = {
 SMALL_COLUMNS = _SMALL_METHODS
 # MCML stands after the paper's columns: it could not be run on large data then.
 LARGE_COLUMNS = (*_LARGE_METHODS, "MCML")
-
-# Which methods the superscripts of a table compare a method with.
-COMPARED_WITH = {
-    "LN-MCML": ("MCML",),
-    "LN-LMNN": ("LMNN",),
-    "LN-LMNN (CV)": ("LMNN", "LN-LMNN"),
-}

@@ -1,0 +1,397 @@
+"""Whether differences in accuracy are real: see docs/statistics.md for what each test assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from lnml.evaluation.results import Comparison
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """McNemar's test of two methods on the same rows.
+
+    Attributes
+    ----------
+    pvalue : float
+        Two-sided.
+    n_only_a, n_only_b : int
+        Rows on which only the first, or only the second, method was right.
+    """
+
+    pvalue: float
+    n_only_a: int
+    n_only_b: int
+
+
+def mcnemar(correct_a: Any, correct_b: Any, *, mid_p: bool = False) -> McNemar:
+    """Test whether two methods are right equally often, exactly.
+
+    Parameters
+    ----------
+    correct_a, correct_b : array-like of bool, shape (m,)
+        Whether each method was right on each row, in the same order.
+    mid_p : bool, default=False
+        Count only half of the probability of the table seen: less cautious
+        than the exact test, whose level is below the one asked for.
+
+    Returns
+    -------
+    test : McNemar
+
+    Examples
+    --------
+    >>> test = mcnemar([1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0])
+    >>> print(test.n_only_a, test.n_only_b, f"{test.pvalue:.3f}")
+    4 0 0.125
+    """
+    a, b = _as_correct("correct_a", correct_a), _as_correct("correct_b", correct_b)
+    if a.shape != b.shape:
+        raise ValueError(
+            f"correct_a and correct_b must be about the same rows; they have {a.size} and {b.size}"
+        )
+    only_a, only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
+    fewer, total = min(only_a, only_b), only_a + only_b
+    pvalue = 2.0 * stats.binom.cdf(fewer, total, 0.5)
+    if mid_p:
+        pvalue -= stats.binom.pmf(fewer, total, 0.5)
+    return McNemar(min(1.0, float(pvalue)), only_a, only_b)
+
+
+def _as_correct(name: str, values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(
+            f"{name} must be a row of at least one truth value; got shape {values.shape}"
+        )
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(f"{name} must hold truth values (right or wrong), not labels")
+    return values.astype(bool)
+
+
+def correct_by_method(comparison: Comparison | Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return who was right where, by method, and make sure that all saw the same rows.
+
+    Parameters
+    ----------
+    comparison : Comparison or mapping of str to array-like of bool, shape (m,)
+        Results; arrays must be in the same order of rows.
+    """
+    if not isinstance(comparison, Comparison):
+        return {name: _as_correct(name, values) for name, values in comparison.items()}
+    rows = {name: _test_rows(comparison, name) for name in comparison.methods}
+    for name, seen in rows.items():
+        first = comparison.methods[0]
+        if not np.array_equal(seen, rows[first]):
+            raise ValueError(
+                f"{comparison.data.name}: {name} was tested on other rows than {first} "
+                f"({seen.size} and {rows[first].size} of them); finish or leave out the method"
+            )
+    return {name: comparison.correct(name) for name in comparison.methods}
+
+
+def _test_rows(comparison: Comparison, method: str) -> np.ndarray:
+    return np.sort(np.concatenate([part.test for part in comparison.of(method)]))
+
+
+@dataclass(frozen=True)
+class PairwiseTests:
+    """Every method against every other.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Names, in the order of rows and columns.
+    pvalues : ndarray of shape (N, N)
+        McNemar's p-values, symmetric, 1 on the diagonal.
+    adjusted : ndarray of shape (N, N)
+        The same after Holm's correction for N (N - 1) / 2 tests.
+    winners : ndarray of int, shape (N, N)
+        Sign of (row right alone) - (column right alone), whether significant or not.
+    """
+
+    methods: tuple[str, ...]
+    pvalues: np.ndarray
+    adjusted: np.ndarray
+    winners: np.ndarray
+
+    def verdict(self, a: str, b: str, alpha: float = 0.05, *, holm: bool = False) -> int:
+        """1 if method a is significantly better than b, -1 if b is, else 0."""
+        row, column = self.methods.index(a), self.methods.index(b)
+        pvalues = self.adjusted if holm else self.pvalues
+        return int(self.winners[row, column]) if pvalues[row, column] < alpha else 0
+
+
+def pairwise_mcnemar(
+    comparison: Comparison | Mapping[str, Any], *, mid_p: bool = False
+) -> PairwiseTests:
+    """McNemar's test of all pairs of methods, plain and with Holm's correction.
+
+    Parameters
+    ----------
+    comparison : Comparison or mapping of str to array-like of bool, shape (m,)
+        Results on the same rows.
+    mid_p : bool, default=False
+        See :func:`mcnemar`.
+
+    Examples
+    --------
+    >>> tests = pairwise_mcnemar({"a": [1] * 8, "b": [0] * 8, "c": [1] * 8})
+    >>> print(tests.pvalues[0])
+    [1.        0.0078125 1.       ]
+    >>> tests.verdict("b", "a", holm=True)
+    -1
+    """
+    correct = correct_by_method(comparison)
+    methods = tuple(correct)
+    pairs = list(combinations(range(len(methods)), 2))
+    found = [mcnemar(correct[methods[i]], correct[methods[j]], mid_p=mid_p) for i, j in pairs]
+    corrected = holm([test.pvalue for test in found])
+    pvalues, adjusted = np.ones((2, len(methods), len(methods)))
+    winners = np.zeros((len(methods), len(methods)), dtype=int)
+    for (i, j), test, after in zip(pairs, found, corrected, strict=True):
+        pvalues[i, j] = pvalues[j, i] = test.pvalue
+        adjusted[i, j] = adjusted[j, i] = after
+        winners[i, j] = np.sign(test.n_only_a - test.n_only_b)
+        winners[j, i] = -winners[i, j]
+    return PairwiseTests(methods, pvalues, adjusted, winners)
+
+
+def holm(pvalues: Any) -> np.ndarray:
+    """P-values adjusted so that rejecting those below alpha errs at all with at most alpha.
+
+    Parameters
+    ----------
+    pvalues : array-like of shape (m,)
+        P-values of m tests, dependent or not.
+
+    Returns
+    -------
+    adjusted : ndarray of shape (m,)
+        In the same order.
+
+    Examples
+    --------
+    >>> print(holm([0.01, 0.04, 0.03]))
+    [0.03 0.06 0.06]
+    """
+    pvalues = np.asarray(pvalues, dtype=float)
+    if pvalues.ndim != 1 or not ((pvalues >= 0) & (pvalues <= 1)).all():
+        raise ValueError("pvalues must be a row of numbers from 0 to 1")
+    order = np.argsort(pvalues, kind="stable")
+    scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
+    adjusted = np.empty_like(pvalues)
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def paper_scores(
+    correct: Comparison | Mapping[str, Any], alpha: float = 0.05, *, mid_p: bool = False
+) -> dict[str, float]:
+    """Score methods as the paper does: 1 point for each one beaten, 0.5 for each not different.
+
+    Significance is McNemar's at level alpha, without correction, as in the
+    paper. The scores of N methods sum to N (N - 1) / 2.
+
+    Parameters
+    ----------
+    correct : Comparison or mapping of str to array-like of bool, shape (m,)
+        Results on the same rows.
+    alpha : float, default=0.05
+        Level of the tests.
+    mid_p : bool, default=False
+        See :func:`mcnemar`.
+
+    Examples
+    --------
+    >>> paper_scores({"a": [1] * 8, "b": [0] * 8, "c": [1] * 8})
+    {'a': 1.5, 'b': 0.0, 'c': 1.5}
+    """
+    return scores_of(pairwise_mcnemar(correct, mid_p=mid_p), alpha)
+
+
+def scores_of(tests: PairwiseTests, alpha: float = 0.05) -> dict[str, float]:
+    """Scores of :func:`paper_scores` from tests already made."""
+    points = np.where(tests.pvalues < alpha, (1 + tests.winners) / 2, 0.5)
+    np.fill_diagonal(points, 0.0)
+    return dict(zip(tests.methods, points.sum(axis=1).tolist(), strict=True))
+
+
+def best_methods(
+    comparison: Comparison | Mapping[str, Any], alpha: float = 0.05
+) -> tuple[str, ...]:
+    """Return the methods that do not differ significantly from the most accurate one.
+
+    If several are most accurate, not to differ from one of them is enough. The
+    tests are McNemar's, without correction, as for the bold numbers of the paper.
+
+    Examples
+    --------
+    >>> best_methods({"a": [1] * 8, "b": [0] * 8, "c": [1] * 7 + [0]})
+    ('a', 'c')
+    """
+    correct = correct_by_method(comparison)
+    tests = pairwise_mcnemar(correct)
+    n_right = {method: int(values.sum()) for method, values in correct.items()}
+    leaders = [method for method in correct if n_right[method] == max(n_right.values())]
+    return tuple(
+        method
+        for method in correct
+        if any(tests.verdict(leader, method, alpha) == 0 for leader in leaders)
+    )
+
+
+def total_scores(scores: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Sum the scores of several data sets; a method counts where it is present.
+
+    Examples
+    --------
+    >>> total_scores([{"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 0.5}])
+    {'a': 1.5, 'b': 0.5}
+    """
+    totals: dict[str, float] = {}
+    for of_one in scores:
+        for method, score in of_one.items():
+            totals[method] = totals.get(method, 0.0) + score
+    return totals
+
+
+def accuracy_interval(correct: Any, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of an accuracy.
+
+    Parameters
+    ----------
+    correct : array-like of bool, shape (m,)
+        Whether each row was classified correctly.
+    confidence : float, default=0.95
+        Probability that the interval is to have.
+
+    Examples
+    --------
+    >>> low, high = accuracy_interval([True] * 8 + [False] * 2)
+    >>> print(f"{low:.3f} to {high:.3f}")
+    0.490 to 0.943
+    """
+    right = _as_correct("correct", correct)
+    interval = stats.binomtest(int(right.sum()), right.size).proportion_ci(confidence, "wilson")
+    return float(interval.low), float(interval.high)
+
+
+@dataclass(frozen=True)
+class CriticalDifference:
+    """Methods ranked over several data sets.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Names, best average rank first.
+    ranks : ndarray of shape (N,)
+        Their average ranks; 1 is best.
+    n_datasets : int
+        Data sets ranked on.
+    alpha : float
+        Level of the tests.
+    friedman_pvalue : float
+        Of the hypothesis that all methods are equally good.
+    pvalues : ndarray of shape (N, N)
+        Nemenyi's, in the order of ``methods``.
+    difference : float
+        Average ranks that differ by this much or more differ significantly.
+    groups : tuple of tuple of str
+        Largest sets of two or more methods that do not differ.
+    """
+
+    methods: tuple[str, ...]
+    ranks: np.ndarray
+    n_datasets: int
+    alpha: float
+    friedman_pvalue: float
+    pvalues: np.ndarray
+    difference: float
+    groups: tuple[tuple[str, ...], ...]
+
+
+def critical_difference(
+    accuracies: Any, names: Sequence[str], alpha: float = 0.05
+) -> CriticalDifference:
+    """Friedman's test and Nemenyi's comparison of average ranks over data sets.
+
+    Needs scikit-posthocs: ``pip install "lnml[cli]"``.
+
+    Parameters
+    ----------
+    accuracies : array-like of shape (n_datasets, N)
+        Accuracies, larger is better; at least 2 data sets and 3 methods.
+    names : sequence of str, length N
+        Names of the methods.
+    alpha : float, default=0.05
+        Level of both tests.
+
+    Examples
+    --------
+    >>> found = critical_difference([[0.9, 0.8, 0.7]] * 8, ["a", "b", "c"])
+    >>> found.methods, found.groups
+    (('a', 'b', 'c'), (('a', 'b'), ('b', 'c')))
+    """
+    values = np.asarray(accuracies, dtype=float)
+    _check_accuracies(values, names)
+    try:
+        import scikit_posthocs
+    except ImportError as error:
+        raise ImportError(
+            "critical_difference needs scikit-posthocs; install it with: pip install 'lnml[cli]'"
+        ) from error
+    n_datasets, n_methods = values.shape
+    ranks = stats.rankdata(-values, axis=1).mean(axis=0)
+    order = np.argsort(ranks, kind="stable")
+    # Equal everywhere: no rank varies, and both tests would divide 0 by 0.
+    tied = bool((values == values[:, :1]).all())
+    friedman = 1.0 if tied else float(stats.friedmanchisquare(*values.T).pvalue)
+    pvalues = scikit_posthocs.posthoc_nemenyi_friedman(values).to_numpy()[np.ix_(order, order)]
+    spread = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
+    return CriticalDifference(
+        methods=tuple(names[i] for i in order),
+        ranks=ranks[order],
+        n_datasets=n_datasets,
+        alpha=alpha,
+        friedman_pvalue=friedman,
+        pvalues=pvalues,
+        difference=float(spread * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))),
+        groups=_groups(pvalues >= alpha, [names[i] for i in order]),
+    )
+
+
+def _check_accuracies(values: np.ndarray, names: Sequence[str]) -> None:
+    if values.ndim != 2 or values.shape[1] != len(names):
+        raise ValueError(
+            f"accuracies must have one row a data set and one column for each of the "
+            f"{len(names)} names; got shape {values.shape}"
+        )
+    if values.shape[0] < 2 or values.shape[1] < 3:
+        raise ValueError(
+            f"a critical difference needs at least 2 data sets and 3 methods; got {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "accuracies must be finite: leave out methods that are missing on a data set"
+        )
+
+
+def _groups(alike: np.ndarray, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Longest runs of methods in the order of ranks whose ends do not differ."""
+    groups = []
+    reached = 0
+    for start in range(len(names)):
+        end = start + 1
+        while end < len(names) and alike[start, end]:
+            end += 1
+        if end - start > 1 and end > reached:
+            groups.append(tuple(names[start:end]))
+        reached = max(reached, end)
+    return tuple(groups)

@@ -1,0 +1,24 @@
+"""Pictures of comparisons and fitted models; every function takes and returns axes.
+
+Needs matplotlib: ``pip install "lnml[plot]"``.
+"""
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "lnml.plotting needs matplotlib; install it with: pip install 'lnml[plot]'"
+    ) from error
+
+from lnml.plotting.comparisons import plot_accuracies, plot_critical_difference
+from lnml.plotting.convergence import plot_convergence
+from lnml.plotting.neighborhoods import plot_embedding, plot_neighbor_counts, plot_neighborhoods
+
+__all__ = [
+    "plot_accuracies",
+    "plot_convergence",
+    "plot_critical_difference",
+    "plot_embedding",
+    "plot_neighbor_counts",
+    "plot_neighborhoods",
+]

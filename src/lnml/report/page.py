@@ -1,0 +1,265 @@
+"""One HTML file that says which method is best, with the evidence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from lnml.evaluation.results import Comparison, Portrait, Provenance
+from lnml.evaluation.statistics import CriticalDifference, PairwiseTests, pairwise_mcnemar
+from lnml.files import atomic_output
+from lnml.report import pictures
+from lnml.report.layout import COMPARED, Cell, accuracy_table
+from lnml.report.pictures import Picture
+from lnml.report.verdict import (
+    format_pvalue,
+    ranks_over,
+    verdict_on_data,
+    verdict_on_several,
+)
+
+Reference = Mapping[str, Mapping[str, float | Cell]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the fits of a method took, as text."""
+
+    method: str
+    seconds: str
+    memory: str
+    gap: str
+    unfinished: str
+    chosen: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Everything about one data set."""
+
+    anchor: str
+    comparison: Comparison
+    portrait: Portrait | None
+    verdict: str
+    tests: PairwiseTests
+    costs: list[Cost]
+    unfinished: list[str]
+    convergence: list[Picture]
+    views: list[Picture]
+    counts: Picture | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Data sets whose methods are compared in one table."""
+
+    title: str
+    verdict: str
+    table: Markup
+    accuracies: list[Picture]
+    ranks: Picture | str
+    sections: list[Section]
+
+
+def write_report(
+    path: str | Path,
+    comparisons: Sequence[Comparison] | Mapping[str, Sequence[Comparison]],
+    *,
+    portraits: Mapping[str, Portrait],
+    provenance: Provenance,
+    reference: Reference | None = None,
+    reference_name: str = "paper",
+    absent: Mapping[str, Mapping[str, str]] | None = None,
+    compared: Mapping[str, tuple[str, ...]] = COMPARED,
+    alpha: float = 0.05,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write results as one HTML file that needs nothing else.
+
+    The file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write.
+    comparisons : sequence of Comparison, or dict of str to sequence of Comparison
+        One for each data set; a dict makes a table for each of its groups.
+    portraits : dict of str to Portrait
+        One fit for the pictures, by name of the data set; may lack some.
+    provenance : Provenance
+        How the results came about.
+    reference : dict of str to dict of str to float or Cell, optional
+        Results of others in percent, by data set and method.
+    reference_name : str, default="paper"
+        What to call them.
+    absent : dict of str to dict of str to str, optional
+        By title of a group (empty if there is one only): data sets without
+        results of our own, and why.
+    compared : dict of str to tuple of str
+        Which methods the signs beside an accuracy are about.
+    alpha : float, default=0.05
+        Level of all tests.
+    notes : sequence of str
+        Sentences for the end of the page.
+    """
+    groups = comparisons if isinstance(comparisons, Mapping) else {"": comparisons}
+    groups = {title: list(found) for title, found in groups.items() if found}
+    if not groups:
+        raise ValueError("a report needs at least one comparison")
+    shown = []
+    for number, (title, found) in enumerate(groups.items()):
+        table = accuracy_table(
+            found,
+            compared=compared,
+            reference=reference,
+            reference_name=reference_name,
+            absent=(absent or {}).get(title),
+            alpha=alpha,
+        )
+        markup = Markup(table.to_html())
+        shown.append(_group(title, str(number), found, markup, portraits, alpha))
+    page = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            groups=shown,
+            sections=[section for group in shown for section in group.sections],
+            provenance=provenance,
+            alpha=alpha,
+            notes=list(notes),
+        )
+    )
+    with atomic_output(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _group(
+    title: str,
+    name: str,
+    comparisons: Sequence[Comparison],
+    table: Markup,
+    portraits: Mapping[str, Portrait],
+    alpha: float,
+) -> Group:
+    ranks = ranks_over(comparisons, alpha)
+    several = len(comparisons) > 1
+    return Group(
+        title=title,
+        verdict=verdict_on_several(comparisons, ranks, alpha)
+        if several
+        else verdict_on_data(comparisons[0], alpha),
+        table=table,
+        accuracies=[
+            pictures.accuracy_picture(found, f"accuracy-{name}-{number}", alpha)
+            for number, found in enumerate(comparisons)
+        ],
+        ranks=pictures.ranks_picture(ranks, f"ranks-{name}")
+        if isinstance(ranks, CriticalDifference)
+        else ranks,
+        sections=[
+            _section(found, portraits.get(found.data.name), f"{name}-{number}", alpha)
+            for number, found in enumerate(comparisons)
+        ],
+    )
+
+
+def _section(
+    comparison: Comparison, portrait: Portrait | None, anchor: str, alpha: float
+) -> Section:
+    return Section(
+        anchor=f"data-{anchor}",
+        comparison=comparison,
+        portrait=portrait,
+        verdict=verdict_on_data(comparison, alpha),
+        tests=pairwise_mcnemar(comparison),
+        costs=[_cost(comparison, method) for method in comparison.methods],
+        unfinished=unfinished_fits(comparison),
+        convergence=pictures.convergence_pictures(portrait, f"time-{anchor}") if portrait else [],
+        views=pictures.embedding_pictures(portrait, f"view-{anchor}") if portrait else [],
+        counts=pictures.counts_picture(portrait, f"counts-{anchor}") if portrait else None,
+    )
+
+
+def unfinished_fits(comparison: Comparison) -> list[str]:
+    """Sentences about the fits that did not meet their stopping rule."""
+    return [
+        f"{comparison.n_unfinished(method)} of {len(comparison.of(method))} fits of {method} did "
+        f"not meet their stopping rule; their accuracy counts as it is."
+        for method in comparison.methods
+        if comparison.n_unfinished(method)
+    ]
+
+
+def _cost(comparison: Comparison, method: str) -> Cost:
+    parts = comparison.of(method)
+    memory = comparison.peak_mb(method)
+    gaps = [part.gap for part in parts if part.gap is not None]
+    chosen = Counter(", ".join(f"{k} {v:g}" for k, v in part.chosen.items()) for part in parts)
+    unfinished = comparison.n_unfinished(method)
+    return Cost(
+        method=method,
+        seconds=format_seconds(comparison.seconds(method)),
+        memory="–" if memory is None else f"{memory:,.0f} MB",
+        gap=f"{100 * max(gaps):.2g} %" if gaps else "–",
+        unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
+        chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
+    )
+
+
+def format_seconds(seconds: float) -> str:
+    """Time with two digits or so, in a unit that suits it.
+
+    Examples
+    --------
+    >>> format_seconds(0.0042), format_seconds(12.3), format_seconds(754.0)
+    ('4 ms', '12.3 s', '12 min 34 s')
+    """
+    if seconds < 0.1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("lnml.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        setting=_setting, short_pvalue=_short_pvalue, svg=_as_markup, unbroken=_unbroken
+    )
+    return environment
+
+
+def _short_pvalue(pvalue: float) -> str:
+    """P-value for a table: no sign of equality."""
+    return format_pvalue(pvalue).removeprefix("= ")
+
+
+def _setting(value: object) -> object:
+    """Say a setting in words."""
+    names: dict[object, str] = {True: "yes", False: "no", None: "none"}
+    return names[value] if value is None or isinstance(value, bool) else value
+
+
+def _unbroken(sentence: str) -> str:
+    """Keep numbers and what belongs to them on one line."""
+    return re.sub(r" (%|[<=] [\d.]+)", lambda found: found[0].replace(" ", "\u00a0"), sentence)
+
+
+def _as_markup(picture: Picture) -> Markup:
+    """Return the picture's own markup: its texts were escaped when it was drawn."""
+    return Markup(picture.svg)

@@ -1,0 +1,71 @@
+"""Results made up for tests of statistics, pictures and reports."""
+
+import numpy as np
+
+from lnml.evaluation.results import (
+    Comparison,
+    DataSummary,
+    FoldResult,
+    Portrait,
+    Provenance,
+    Suspect,
+)
+
+PROVENANCE = Provenance(
+    command="lnml compare toy.csv --label class",
+    settings={"folds": 2, "seed": 7, "scale": False},
+    versions={"lnml": "0.1", "Python": "3.11"},
+    created="2026-01-01T00:00:00+00:00",
+)
+
+
+def random_comparison(name, rates, *, n=120, seed=0, unfinished=()):
+    """Methods that are right with the given rates, in two folds."""
+    rng = np.random.default_rng(seed)
+    rows, results = np.arange(n), []
+    for method, rate in rates.items():
+        correct = rng.uniform(size=n) < rate
+        for fold in range(2):
+            results.append(
+                FoldResult(
+                    method,
+                    fold,
+                    rows[fold::2],
+                    correct[fold::2],
+                    converged=method not in unfinished,
+                    seconds=0.5 + fold,
+                    peak_mb=12.0,
+                    gap=1e-3,
+                    chosen={"k_min": 1 + fold} if "CV" in method else {},
+                )
+            )
+    return Comparison(
+        DataSummary(name, 4, {"x": n // 2, "y": n - n // 2}, "ab" * 32), tuple(results)
+    )
+
+
+def random_portrait(labels=("x", "y"), *, n=60, seed=0):
+    """Random points with two target neighbours each."""
+    rng = np.random.default_rng(seed)
+    of_row = np.array(labels, dtype=str)[np.arange(n) % len(labels)]
+    edges = np.column_stack([np.repeat(np.arange(n), 2), rng.integers(0, n, 2 * n)])
+    counts = {label: [0, 3, 7, 2] for label in labels}
+    history = [
+        {"seconds": 0.1 * i, "objective": 9.0 + 10 / i, "bound": 9.0 - 5 / i} for i in range(1, 8)
+    ]
+    return Portrait(
+        method="LN-LMNN (1, 3, 5)",
+        n_rows=2 * n,
+        rows=np.arange(0, 2 * n, 2),
+        labels=of_row,
+        before=rng.normal(size=(n, 2)),
+        after=rng.normal(size=(n, 2)),
+        edges_before=edges,
+        edges_after=edges[::2],
+        neighbor_counts=counts,
+        suspects=(
+            Suspect(4, str(labels[0]), 1, 3.25, str(labels[-1])),
+            Suspect(7, "y", 1, 2.0, "y"),
+        ),
+        histories={"LMNN": history, "NCA": [{"seconds": 0.2, "objective": 3.0}]},
+    )
