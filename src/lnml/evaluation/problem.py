@@ -36,6 +36,8 @@ class Problem:
         Applied after it, for all methods but those in ``unreduced``.
     unreduced : sequence of str
         Methods that see the features before ``reduce``.
+    dtype : str, default="float64"
+        Type of the matrices that methods see.
     shares : mapping of str to float
         Methods that learn from a share of each training part only. The nearest
         neighbours are still sought among all of its rows.
@@ -48,6 +50,7 @@ class Problem:
     prepare: Any = None
     reduce: Any = None
     unreduced: Sequence[str] = ()
+    dtype: str = "float64"
     shares: Mapping[str, float] = field(default_factory=dict)
 
     def rows(self, indices: np.ndarray) -> Any:
@@ -79,7 +82,9 @@ class FoldData:
         """Training and test rows as a method sees them."""
         reduced = self.problem.reduce is not None and method not in self.problem.unreduced
         if reduced not in self._made:
-            self._made[reduced] = self._reduce() if reduced else self._prepare()
+            inside, outside = self._reduce() if reduced else self._prepare()
+            dtype = self.problem.dtype
+            self._made[reduced] = inside.astype(dtype), outside.astype(dtype)
         return self._made[reduced]
 
     def _prepare(self) -> tuple[np.ndarray, np.ndarray]:
@@ -87,12 +92,10 @@ class FoldData:
         if self.problem.prepare is not None:
             prepare = clone(self.problem.prepare).fit(inside)
             inside, outside = prepare.transform(inside), prepare.transform(outside)
-        return _as_floats(inside), _as_floats(outside)
+        return _as_array(inside), _as_array(outside)
 
     def _reduce(self) -> tuple[np.ndarray, np.ndarray]:
-        if False not in self._made:
-            self._made[False] = self._prepare()
-        inside, outside = self._made[False]
+        inside, outside = self._prepare()
         reduce = clone(self.problem.reduce).fit(inside)
         return reduce.transform(inside), reduce.transform(outside)
 
@@ -126,6 +129,5 @@ def fingerprint(features: Any, labels: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def _as_floats(matrix: Any) -> np.ndarray:
-    matrix = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-    return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
+def _as_array(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)

@@ -17,9 +17,14 @@ N_FOLDS = 10
 # About as many words as the paper's corpora have.
 VOCABULARY = 2500
 WITHOUT_PCA = ", no PCA"
-LARGE_METHODS = ("lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml", "mcml")
-# Methods that the paper also ran on the features before PCA.
+# The paper also ran these on the features before PCA.
 ALSO_WITHOUT_PCA = ("euclidean", "itml")
+# In the order of the paper's Table 2b; MCML, which could not be run then, comes last.
+LARGE_METHODS = ("lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml", "mcml")
+# On principal components metrics are proved to 1 %, not 0.1 %, and neighbourhoods are learned
+# in ten rounds: later ones gain little and take hours in all (docs/study.md).
+LOOSE_TOL = 1e-2
+MOST_ROUNDS = 10
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,14 @@ class StudyData:
     def methods(self, seed: int) -> dict[str, Any]:
         """Estimators by the names that tables show."""
         made = {METHODS[key].name: METHODS[key].make(seed) for key in self.method_keys}
-        if self.n_components is not None:
-            for key in ALSO_WITHOUT_PCA:
-                made[METHODS[key].name + WITHOUT_PCA] = METHODS[key].make(seed)
+        if self.n_components is None:
+            return made
+        for name in ("LMNN", "LN-LMNN", "LN-LMNN (CV)"):
+            made[name].set_params(tol=LOOSE_TOL)
+        for name in ("LN-LMNN", "LN-LMNN (CV)"):
+            made[name].set_params(max_rounds=MOST_ROUNDS)
+        for key in ALSO_WITHOUT_PCA:
+            made[METHODS[key].name + WITHOUT_PCA] = METHODS[key].make(seed)
         return made
 
     def problem(self, seed: int) -> Problem:
@@ -80,6 +90,7 @@ class StudyData:
             prepare=prepare,
             reduce=reduce,
             unreduced=tuple(METHODS[key].name + WITHOUT_PCA for key in ALSO_WITHOUT_PCA),
+            dtype="float64" if self.n_components is None else "float32",
             shares=self.shares,
         )
 
