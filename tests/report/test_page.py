@@ -1,5 +1,6 @@
 """The report as a file: what it says, that it is whole, that data cannot break it."""
 
+import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 from results import PROVENANCE, random_comparison, random_portrait
 
+from lnml.errors import InputError
 from lnml.evaluation.results import Portrait, Suspect
-from lnml.report import page
 from lnml.report.page import write_report
 
 pytest.importorskip("scikit_posthocs")
@@ -208,8 +209,8 @@ def test_a_failure_leaves_no_file_behind(tmp_path, monkeypatch):
     def fail(*args):
         raise OSError("disk full")
 
-    monkeypatch.setattr(page.os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InputError, match="cannot be written: disk full"):
         write_report(path, [random_comparison("toy", RATES)], portraits={}, provenance=PROVENANCE)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "old"
