@@ -1,5 +1,6 @@
 """The report as a file: what it says, that it is whole, that data cannot break it."""
 
+import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 from results import PROVENANCE, random_comparison, random_portrait
 
+from lnml.errors import InputError
 from lnml.evaluation.results import Portrait, Suspect
-from lnml.report import page
 from lnml.report.page import write_report
 
 pytest.importorskip("scikit_posthocs")
@@ -69,6 +70,7 @@ def test_everything_asked_for_is_there_in_order(tmp_path):
         "Average ranks over 3 data sets",
         "Is the difference real?",
         "Time and memory",
+        "k_min 1 (1×); k_min 2 (1×)",
         "2 of 2 fits of LMNN did not meet their stopping rule",
         "Convergence",
         "The data before and after",
@@ -111,6 +113,15 @@ def test_groups_have_tables_of_their_own(tmp_path):
     assert html.count('<table class="accuracies">') == 2
     for words in ("Small:", "Large:", "not obtainable", "12.34", "43.21", "the paper"):
         assert words in reader.text
+
+
+def test_columns_choose_and_order_methods(tmp_path):
+    found = random_comparison("toy", {"NCA": 0.99, **RATES})
+    columns = {"": ["LN-LMNN (CV)", "Euclidean", "ITML"]}
+    html = report(tmp_path, [found], columns=columns)
+    assert "NCA" not in html
+    assert Reader(html).text.count("ITML") == 1, "a column of its own, and no results"
+    assert html.index("LN-LMNN (CV)</th>") < html.index("Euclidean</th>")
 
 
 def test_no_data_can_become_markup(tmp_path):
@@ -198,8 +209,8 @@ def test_a_failure_leaves_no_file_behind(tmp_path, monkeypatch):
     def fail(*args):
         raise OSError("disk full")
 
-    monkeypatch.setattr(page.os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InputError, match="cannot be written: disk full"):
         write_report(path, [random_comparison("toy", RATES)], portraits={}, provenance=PROVENANCE)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "old"

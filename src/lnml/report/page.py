@@ -76,6 +76,7 @@ def write_report(
     reference: Reference | None = None,
     reference_name: str = "paper",
     absent: Mapping[str, Mapping[str, str]] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
     compared: Mapping[str, tuple[str, ...]] = COMPARED,
     alpha: float = 0.05,
     notes: Sequence[str] = (),
@@ -101,6 +102,9 @@ def write_report(
     absent : dict of str to dict of str to str, optional
         By title of a group (empty if there is one only): data sets without
         results of our own, and why.
+    columns : dict of str to sequence of str, optional
+        By title of a group: its methods, in order. Others are left out of the
+        scores, tests and pictures. By default all, in order of appearance.
     compared : dict of str to tuple of str
         Which methods the signs beside an accuracy are about.
     alpha : float, default=0.05
@@ -114,8 +118,12 @@ def write_report(
         raise ValueError("a report needs at least one comparison")
     shown = []
     for number, (title, found) in enumerate(groups.items()):
+        methods = (columns or {}).get(title)
+        if methods is not None:
+            found = [_only(comparison, methods) for comparison in found]
         table = accuracy_table(
             found,
+            methods=methods,
             compared=compared,
             reference=reference,
             reference_name=reference_name,
@@ -137,6 +145,13 @@ def write_report(
     )
     with atomic_output(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+def _only(comparison: Comparison, methods: Sequence[str]) -> Comparison:
+    """Return the results of some methods, in their order."""
+    return Comparison(
+        comparison.data, tuple(part for method in methods for part in comparison.of(method))
+    )
 
 
 def _group(
@@ -205,11 +220,17 @@ def _cost(comparison: Comparison, method: str) -> Cost:
     return Cost(
         method=method,
         seconds=format_seconds(comparison.seconds(method)),
-        memory="–" if memory is None else f"{memory:,.0f} MB",
+        memory=_format_memory(memory),
         gap=f"{100 * max(gaps):.2g} %" if gaps else "–",
         unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
         chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
     )
+
+
+def _format_memory(megabytes: float | None) -> str:
+    if megabytes is None:
+        return "–"
+    return f"{megabytes:,.0f} MB" if megabytes >= 1 else "< 1 MB"
 
 
 def format_seconds(seconds: float) -> str:
