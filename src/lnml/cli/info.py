@@ -66,6 +66,8 @@ def _words(value: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
+    if value is None or value == {}:
+        return "none"
     if isinstance(value, dict):
         if set(value) == {"class", "parameters"}:
             inner = ", ".join(f"{name}={_plain(v)}" for name, v in value["parameters"].items())
@@ -76,4 +78,4 @@ def _plain(value: Any) -> str:
         return ", ".join(shown) + (f", ... ({len(value)})" if len(value) > 10 else "")
     if isinstance(value, float):
         return f"{value:.6g}"
-    return "none" if value is None else str(value)
+    return str(value)
