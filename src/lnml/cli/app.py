@@ -23,8 +23,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with [bold]lnml fit iris.csv --label species -o iris.model[/bold]. "
-    "Every command explains itself: [bold]lnml fit --help[/bold].",
+    epilog="Start with [bold]lnml compare iris.csv --label species[/bold]. "
+    "Every command explains itself: [bold]lnml compare --help[/bold].",
 )
 
 
@@ -75,13 +75,15 @@ def run(arguments: list[str]) -> int:
 @cache
 def application() -> typer.Typer:
     """Return the application with all its commands, in the order of the help."""
-    from lnml.cli import fit, info, neighbors, transform
+    from lnml.cli import compare, fit, info, neighbors, study, transform
 
     for command, examples in (
+        (compare.compare, compare.EXAMPLES),
         (fit.fit, fit.EXAMPLES),
         (transform.transform, transform.EXAMPLES),
         (neighbors.neighbors, neighbors.EXAMPLES),
         (info.info, info.EXAMPLES),
+        (study.study, study.EXAMPLES),
     ):
         shown = "\n\n".join(("[bold]Examples[/bold]", *examples))
         app.command(epilog=shown)(command)

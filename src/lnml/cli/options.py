@@ -54,3 +54,19 @@ Components = Annotated[
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is random.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the output if it exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", metavar="N", help="Folds at the same time; -1: one for each core."
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="FOLDER",
+        help="Keep finished folds in this folder, and do not repeat those it holds.",
+        file_okay=False,
+        show_default=False,
+    ),
+]

@@ -1,4 +1,4 @@
-"""A live line on the terminal while a fit is running."""
+"""What the terminal shows while work is going on."""
 
 from __future__ import annotations
 
@@ -47,3 +47,37 @@ def describe(record: dict[str, Any]) -> str:
         parts.append(f"gap {record['gap']:.1e}")
     parts.append(f"{record['seconds']:.1f} s")
     return "".join(f" · {part}" for part in parts)
+
+
+@contextmanager
+def fold_bar(text: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr; give a function that is told finished and all fits.
+
+    Off a terminal, and when quiet, nothing is shown and there is no function.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("fits"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

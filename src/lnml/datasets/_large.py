@@ -12,6 +12,8 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
+from lnml.errors import InputError
+
 VARIABLE = "LNML_DATA"
 
 # Rows that the original files give for training; the rest are for testing.
@@ -25,7 +27,7 @@ _TEXTS = {
 }
 
 
-class MissingDataError(ValueError):
+class MissingDataError(InputError):
     """A data set is not on this machine."""
 
 

@@ -36,6 +36,8 @@ class Problem:
         Applied after it, for all methods but those in ``unreduced``.
     unreduced : sequence of str
         Methods that see the features before ``reduce``.
+    digest : str, default=""
+        Fingerprint of the data, where one is known already.
     dtype : str, default="float64"
         Type of the matrices that methods see.
     shares : mapping of str to float
@@ -50,6 +52,7 @@ class Problem:
     prepare: Any = None
     reduce: Any = None
     unreduced: Sequence[str] = ()
+    digest: str = ""
     dtype: str = "float64"
     shares: Mapping[str, float] = field(default_factory=dict)
 
@@ -66,7 +69,7 @@ class Problem:
             name=self.name,
             n_features=int(np.prod(np.shape(self.features)[1:])),
             class_sizes={str(name): int(size) for name, size in zip(names, sizes, strict=True)},
-            fingerprint=fingerprint(self.features, self.labels),
+            fingerprint=self.digest or fingerprint(self.features, self.labels),
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lnml.errors import InputError
 from lnml.evaluation.results import FoldResult, Portrait
 from lnml.files import atomic_output
 
@@ -15,7 +16,7 @@ _DESCRIPTION = "problem.json"
 _PORTRAIT = "portrait.json"
 
 
-class StoreError(ValueError):
+class StoreError(InputError):
     """A folder holds results of something else."""
 
 

@@ -52,7 +52,7 @@ class StudyData:
     n_components: int | None = None
     large: bool = True
     text: bool = False
-    shares: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def method_keys(self) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from lnml import __version__
+from lnml.datasets import MissingDataError
 from lnml.evaluation.crossval import Progress, run_problem
 from lnml.evaluation.methods import METHODS
 from lnml.evaluation.portrait import portray
@@ -86,22 +88,41 @@ def _with_twins(found: Comparison, data: StudyData) -> Comparison:
     return replace(found, results=(*found.results, *twins))
 
 
+@dataclass(frozen=True)
+class StudyResults:
+    """What a run of the study found.
+
+    Attributes
+    ----------
+    found : dict of StudyData to (Comparison, Portrait)
+        By data set.
+    absent : dict of StudyData to str
+        Why a data set could not be run.
+    """
+
+    found: Mapping[StudyData, tuple[Comparison, Portrait]]
+    absent: Mapping[StudyData, str]
+
+
 def run_study(
     chosen: Sequence[StudyData],
     folder: Path,
     *,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Callable[[StudyData], Progress] | None = None,
-) -> dict[StudyData, tuple[Comparison, Portrait]]:
-    """Run several data sets in turn; see :func:`run_data`."""
-    return {
-        data: run_data(
-            data,
-            folder,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=progress(data) if progress else None,
-        )
-        for data in chosen
-    }
+    bar: Callable[[str], AbstractContextManager[Progress | None]] = lambda _: nullcontext(),
+) -> StudyResults:
+    """Run several data sets in turn; see :func:`run_data`.
+
+    ``bar`` gives a context for each data set's title, with a function that is told the progress.
+    """
+    found, absent = {}, {}
+    for data in chosen:
+        try:
+            with bar(data.title) as progress:
+                found[data] = run_data(data, folder, seed=seed, n_jobs=n_jobs, progress=progress)
+        except MissingDataError as error:
+            absent[data] = str(error)
+    if not found:
+        raise MissingDataError("; ".join(absent.values()))
+    return StudyResults(found, absent)

@@ -1,0 +1,139 @@
+"""``lnml compare``: the best distance for a table, and whether its lead is real."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lnml.cli.app import show_notes
+from lnml.cli.methods import NAMES, check_method
+from lnml.cli.options import Components, Data, Drop, Force, Jobs, Label, Quiet, Resume, Scale, Seed
+from lnml.cli.progress import fold_bar
+from lnml.files import atomic_output, check_output
+
+EXAMPLES = (
+    "lnml compare iris.csv --label species",
+    "lnml compare wine.parquet --label cultivar --scale standard --methods euclidean,lmnn,ln-lmnn",
+    "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
+)
+
+
+def compare(
+    data: Data,
+    label: Label = None,
+    methods: Annotated[
+        str,
+        typer.Option(
+            "--methods",
+            "-m",
+            metavar="NAMES",
+            help=f"Names with commas between, of {', '.join(NAMES)}.",
+            show_default="the eight of the paper",
+        ),
+    ] = "",
+    k: Annotated[int, typer.Option("--k", metavar="K", help="Neighbours that vote.", min=1)] = 1,
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="N", help="Folds of the cross-validation.", min=2)
+    ] = 10,
+    scale: Scale = "none",
+    pca: Components = None,
+    drop: Drop = [],  # noqa: B006 - Typer copies it
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="REPORT",
+            help="HTML file to write; the JSON file beside it has the same name.",
+            show_default="DATA's name with .html, here",
+        ),
+    ] = None,
+    resume: Resume = None,
+    jobs: Jobs = -1,
+    seed: Seed = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cross-validate metric learners on the rows of DATA and say which one is best.
+
+    All methods see the same folds; each is judged by the k-nearest-neighbour rule. Differences are
+    tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
+    a JSON file.
+    """
+    page = output or Path(f"{data.name.split('.')[0]}.html")
+    stored = page.with_suffix(".json")
+    for path in (page, stored):
+        check_output(path, force=force)
+    keys = [key.strip() for key in methods.split(",") if key.strip()]
+    for key in keys:
+        check_method(key)
+    from lnml.tables import read_table
+
+    table = read_table(data, label, drop)
+    from lnml.cli.work import compare_table, provenance
+
+    settings = {
+        "label": table.label,
+        "folds": folds,
+        "k": k,
+        "scale": scale,
+        "pca": pca,
+        "dropped columns": ", ".join(drop) or None,
+        "seed": seed,
+    }
+    with warnings.catch_warnings():
+        # Small classes and the like would be told once per fold and method.
+        warnings.simplefilter("ignore")
+        with fold_bar(data.name, quiet=quiet) as progress:
+            found, portrait = compare_table(
+                table, keys, settings, folder=resume, n_jobs=jobs, progress=progress
+            )
+    show_notes(table.notes, quiet=quiet)
+    origin = provenance(settings)
+    _write(page, stored, found, portrait, origin, table.notes)
+    if not quiet:
+        print(_summary(found, page, stored))
+
+
+def _write(
+    page: Path, stored: Path, found: Any, portrait: Any, origin: Any, notes: tuple[str, ...]
+) -> None:
+    from dataclasses import asdict
+
+    from lnml.report.page import write_report
+
+    content = {"provenance": asdict(origin), "comparison": found.to_json()}
+    with atomic_output(stored) as temporary:
+        temporary.write_text(json.dumps(content), encoding="utf-8")
+    try:
+        write_report(
+            page,
+            [found],
+            portraits={} if portrait is None else {found.data.name: portrait},
+            provenance=origin,
+            notes=notes,
+        )
+    except BaseException:
+        stored.unlink(missing_ok=True)
+        raise
+
+
+def _summary(found: Any, page: Path, stored: Path) -> str:
+    from lnml.report.layout import accuracy_table
+    from lnml.report.page import unfinished_fits
+    from lnml.report.verdict import verdict_on_data
+
+    lines = [
+        accuracy_table([found]).to_text(),
+        "",
+        verdict_on_data(found, 0.05),
+        *unfinished_fits(found),
+        "",
+        f"report: {page}",
+        f"results: {stored}",
+    ]
+    return "\n".join(lines)

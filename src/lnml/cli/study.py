@@ -1,0 +1,93 @@
+"""``lnml study``: the paper's tables, ours beside theirs."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lnml.cli.options import Force, Jobs, Quiet, Seed
+from lnml.cli.progress import fold_bar
+from lnml.errors import InputError
+
+EXAMPLES = (
+    "lnml study",
+    "lnml study --all -o study   (hours; go on after an interruption with --resume)",
+    "lnml study --data letter --data isolet -o study --resume",
+)
+
+
+def study(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the large data sets, not only the five small ones.")
+    ] = False,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data",
+            metavar="NAME",
+            help="Only this data set; may be repeated.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - Typer copies it
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder for report, tables and finished folds."
+        ),
+    ] = Path("lnml-study"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the finished folds in the folder.")
+    ] = False,
+    jobs: Jobs = -1,
+    seed: Seed = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat the study of the paper: accuracies, significance and scores, ours beside theirs.
+
+    The small data sets come with lnml. The large ones are looked for in the directory that the
+    environment variable LNML_DATA names; Isolet and MNIST are fetched from OpenML otherwise.
+    """
+    folder = _folder(output, resume, force)
+    from lnml.cli.work import provenance
+    from lnml.study.pages import chosen_data, write_study
+    from lnml.study.run import run_study
+
+    chosen = chosen_data(data, everything)
+    with warnings.catch_warnings():
+        # Counted with the results, where they can be seen.
+        warnings.simplefilter("ignore")
+        found = run_study(
+            chosen,
+            folder / "folds",
+            seed=seed,
+            n_jobs=jobs,
+            bar=lambda title: fold_bar(title, quiet=quiet),
+        )
+    settings = {"data": ", ".join(d.name for d in chosen), "folds": 10, "k": 1, "seed": seed}
+    written = write_study(folder, found, provenance(settings))
+    if not quiet:
+        print(written)
+
+
+def _folder(output: Path, resume: bool, force: bool) -> Any:
+    """Make the folder for results, or say why it cannot be used."""
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file: name a folder")
+    if output.is_dir() and any(output.iterdir()):
+        if force:
+            shutil.rmtree(output / "folds", ignore_errors=True)
+        elif not resume:
+            raise InputError(
+                f"{output} is not empty: go on with it (--resume), start anew in it (--force), or "
+                f"name another folder (-o)"
+            )
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{output} cannot be made: {error.strerror}") from error
+    return output

@@ -1,0 +1,81 @@
+"""What ``compare`` and ``study`` do between reading and writing; imports all that is slow."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import lnml
+from lnml.errors import InputError
+from lnml.evaluation.crossval import Progress, run_problem
+from lnml.evaluation.methods import PAPER_METHODS, methods_by_name
+from lnml.evaluation.portrait import portray
+from lnml.evaluation.problem import Problem, stratified_folds
+from lnml.evaluation.results import Comparison, Portrait, Provenance
+from lnml.evaluation.store import FoldStore
+from lnml.tables import Preparation, Table
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def compare_table(
+    table: Table,
+    keys: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    folder: Path | None,
+    n_jobs: int,
+    progress: Progress | None,
+) -> tuple[Comparison, Portrait]:
+    """Cross-validate methods on a table and fit it once more for the pictures.
+
+    Finished folds are kept in ``folder``, if there is one, and not repeated.
+    """
+    seed, k = settings["seed"], settings["k"]
+    preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
+    try:
+        splits = stratified_folds(table.labels, settings["folds"], seed)
+        smallest = min(len(train) for train, _ in splits)
+        if k > smallest:
+            raise ValueError(f"--k {k} is more than the {smallest} training rows of a fold")
+        problem = Problem(
+            table.name, table.features, table.labels, splits, preparation, digest=table.fingerprint
+        )
+        methods = methods_by_name(keys or PAPER_METHODS, seed)
+        with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
+            store = FoldStore(Path(place))
+            store.open({"data": table.fingerprint, **settings, "lnml": lnml.__version__})
+            found = run_problem(
+                problem, methods, store, k=k, seed=seed, n_jobs=n_jobs, progress=progress
+            )
+            portrait = store.read_portrait()
+            if portrait is None:
+                matrix = preparation.fit(table.features).transform(table.features)
+                portrait = portray(matrix, table.labels, seed=seed)
+                store.write_portrait(portrait)
+    except ValueError as error:
+        # Estimators say in their own words what is wrong with the data.
+        raise InputError(str(error)) from error
+    return found, portrait
+
+
+def provenance(settings: Mapping[str, Any]) -> Provenance:
+    """How the results of this command came about."""
+    return Provenance(
+        command=shlex.join(["lnml", *sys.argv[1:]]),
+        settings=settings,
+        versions={
+            "lnml": lnml.__version__,
+            "Python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
