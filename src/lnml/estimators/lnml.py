@@ -80,7 +80,7 @@ class LNML(MahalanobisMetric):
         by less than ``tol / 10``, after a metric solved to ``tol``.
     history_ : list of dict
         One record per round: ``objective_assigned`` after the neighbourhoods,
-        ``objective`` after the metric, gap, n_changed pairs,
+        ``objective`` after the metric, bound, gap, n_changed pairs,
         ``neighborhood_sizes`` (how many rows have how many), n_iter, tol, seconds.
     n_iter_ : int
         Number of rounds.

@@ -87,6 +87,9 @@ class LNMLCV(MahalanobisMetric):
         Processes over the folds, as in joblib.
     max_rounds : int, default=100
         Most rounds of every fit.
+    cv_rounds : int, default=None
+        Most rounds of the fits of the inner cross-validation, where fewer are
+        enough to tell candidates apart; None for ``max_rounds``.
     tol : float, default=1e-3
         Tolerance of the last metric of every fit.
     warm_grid : bool, default=True
@@ -144,6 +147,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         scoring_neighbors: int = 1,
         n_jobs: int | None = None,
         max_rounds: int = 100,
+        cv_rounds: int | None = None,
         tol: float = 1e-3,
         warm_grid: bool = True,
         verbose: int = 0,
@@ -156,6 +160,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.scoring_neighbors = scoring_neighbors
         self.n_jobs = n_jobs
         self.max_rounds = max_rounds
+        self.cv_rounds = cv_rounds
         self.tol = tol
         self.warm_grid = warm_grid
         self.verbose = verbose
@@ -273,10 +278,15 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             classifier=classifier,
             scorer=None if plain else check_scoring(classifier, scoring=self.scoring),
             tol=check_between("tol", self.tol, 0.0, 1.0),
-            max_rounds=check_integer("max_rounds", self.max_rounds, 1),
+            max_rounds=self._most_rounds(),
             warm=self.warm_grid,
             verbose=self.verbose,
         )
+
+    def _most_rounds(self) -> int:
+        """Return the most rounds of a candidate's fit."""
+        most = check_integer("max_rounds", self.max_rounds, 1)
+        return most if self.cv_rounds is None else check_integer("cv_rounds", self.cv_rounds, 1)
 
     def _choose(self, grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> None:
         """Store the results of the search and the best candidate."""
@@ -285,7 +295,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         unfinished = sum(not fit.converged for fold in folds for fit in fold)
-        if unfinished:
+        if unfinished and self.cv_rounds is None:
             warnings.warn(
                 f"{unfinished} of {len(grid) * len(folds)} fits of the inner cross-validation "
                 f"stopped at max_rounds={self.max_rounds} or before their metric met "

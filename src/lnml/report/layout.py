@@ -157,9 +157,10 @@ class AccuracyTable:
             lines.append(line(f"{row.name} ({row.absent})" if row.absent else row.name, row.ours))
             if row.reference:
                 lines.append(line(self.reference_name, row.reference))
-        lines.append(["total score", *_totals(self.methods, self.totals())])
+        if len(self.rows) > 1:
+            lines.append(["total score", *_totals(self.methods, self.totals())])
         theirs = self.totals(reference=True)
-        if theirs:
+        if theirs and len(self.rows) > 1:
             lines.append([self.reference_name, *_totals(self.methods, theirs)])
         return ["data set", *self.methods], lines
 
@@ -239,11 +240,10 @@ def accuracy_table(
     ...     ),
     ... )
     >>> print(accuracy_table([toy], reference={"toy": {"LMNN": 51.0}}).to_text())
-    | data set    |        LMNN |      LN-LMNN |
-    |-------------|------------:|-------------:|
-    | toy         | 50.00 (0.0) | 95.00*(1.0)+ |
-    | paper       |       51.00 |              |
-    | total score |         0.0 |          1.0 |
+    | data set |        LMNN |      LN-LMNN |
+    |----------|------------:|-------------:|
+    | toy      | 50.00 (0.0) | 95.00*(1.0)+ |
+    | paper    |       51.00 |              |
     """
     reference, absent = reference or {}, absent or {}
     seen = dict.fromkeys(method for found in comparisons for method in found.methods)

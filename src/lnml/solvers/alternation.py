@@ -34,6 +34,7 @@ class RoundRecord(TypedDict, total=False):
     round: int
     objective_assigned: float
     objective: float
+    bound: float | None
     gap: float | None
     n_changed: int
     neighborhood_sizes: dict[int, int]
@@ -169,6 +170,7 @@ def _record(
         "round": number,
         "objective_assigned": before,
         "objective": solution.objective,
+        "bound": solution.bound,
         "gap": solution.gap,
         "n_changed": changed,
         "neighborhood_sizes": dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
