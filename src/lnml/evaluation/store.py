@@ -30,7 +30,8 @@ class FoldStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        # Worker processes may have been started in another folder.
+        self.folder = Path(folder).absolute()
 
     def open(self, description: Mapping[str, Any]) -> None:
         """Start, or go on with the same problem; refuse another one.
