@@ -1,24 +1,30 @@
-"""Neighbour graphs in the learned metric beside Euclidean ones, in two methods that use graphs.
+"""Neighbour graphs in the learned metric beside Euclidean ones, in methods that use graphs.
 
-``python benchmarks/similarity_graph.py`` prints two Markdown tables. Labels are used where the
-method may use them and nowhere else:
+``python benchmarks/similarity_graph.py`` prints a Markdown table for each. Labels are used where
+the method may use them and nowhere else:
 
 - clustering: the metric is learned from one half of the rows; the *other* half is clustered, and
   the clusters are compared with its labels (adjusted Rand index);
 - label spreading: a fifth of the rows is labelled; the metric is learned from these, the labels
-  spread over the graph of all rows, and the other rows count (accuracy).
+  spread over the graph of all rows, and the other rows count (accuracy);
+- layout, where ``pip install umap-learn`` was run: the metric is learned from one half of the rows;
+  the *other* half is laid out in the plane, and each of its rows is given the label of its nearest
+  neighbour there (accuracy).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import LeaveOneOut, cross_val_score, train_test_split
 from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading
@@ -84,27 +90,84 @@ def spreading(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
     return [*scores, nearest.score(Z[hidden], y[hidden])]
 
 
+def layout_of(graph: sparse.csr_array, Z: np.ndarray) -> np.ndarray:
+    """UMAP's layout of a similarity graph, with the settings UMAP has by default."""
+    from umap.umap_ import find_ab_params, simplicial_set_embedding
+
+    a, b = find_ab_params(spread=1.0, min_dist=0.1)
+    layout, _ = simplicial_set_embedding(
+        Z,
+        graph,
+        n_components=2,
+        initial_alpha=1.0,
+        a=a,
+        b=b,
+        gamma=1.0,
+        negative_sample_rate=5,
+        n_epochs=500,
+        init="spectral",
+        random_state=np.random.RandomState(0),
+        metric="euclidean",
+        metric_kwds={},
+        densmap=False,
+        densmap_kwds={},
+        output_dens=False,
+    )
+    return layout
+
+
+def layout(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
+    """Accuracy of the nearest neighbour in the plane, on the half that shows no labels.
+
+    UMAP on the rows of each view, then UMAP's layout of the learned similarity graph.
+    """
+    from umap import UMAP
+
+    known, hidden = train_test_split(
+        np.arange(len(y)), test_size=0.5, stratify=y, random_state=seed
+    )
+    layouts = []
+    for Z in views(X, y, known).values():
+        layouts.append(UMAP(NEIGHBORS, random_state=0, n_jobs=1).fit_transform(Z[hidden]))
+    layouts.append(layout_of(graph_of(Z[hidden]), Z[hidden]))
+    nearest = KNeighborsClassifier(1)
+    return [cross_val_score(nearest, E, y[hidden], cv=LeaveOneOut()).mean() for E in layouts]
+
+
+def tasks() -> list[tuple[str, Any, list[str], tuple[int, int]]]:
+    """Title, task, columns, and factor and digits of what is printed."""
+    columns = ["raw", "scaled", "learned"]
+    found = [
+        ("adjusted Rand index of spectral clusters", clustering, columns, (1, 2)),
+        ("accuracy of label spreading, %", spreading, [*columns, "learned, 1-NN"], (100, 1)),
+    ]
+    if find_spec("umap"):
+        last = [*columns, "learned graph"]
+        found.append(("accuracy of the nearest neighbour in the layout, %", layout, last, (100, 1)))
+    else:
+        print("No layouts: they need umap-learn, pip install umap-learn\n", file=sys.stderr)
+    return found
+
+
 def main() -> None:
     """Measure all data sets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--seeds", type=int, default=5, help="random splits (default 5)")
+    parser.add_argument("--task", nargs="+", choices=["clustering", "spreading", "layout"])
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="classes too small")
     warnings.filterwarnings("ignore", message="Graph is not fully connected")
-    columns = ["raw", "scaled", "learned"]
-    for title, task, header in (
-        ("adjusted Rand index of spectral clusters", clustering, columns),
-        ("accuracy of label spreading, %", spreading, [*columns, "learned, 1-NN"]),
-    ):
+    for title, task, header, (factor, digits) in tasks():
+        if options.task and task.__name__ not in options.task:
+            continue
         lines = []
         for name in options.data:
             X, y = bundled(name, ROWS[name])
             values = np.array([task(X, y, seed) for seed in range(options.seeds)])
-            factor, digits = (1, 2) if task is clustering else (100, 1)
             lines.append([name, *(f"{factor * mean:.{digits}f}" for mean in values.mean(axis=0))])
         print(f"{title}, mean of {options.seeds} splits\n")
-        print(text_table(["data", *header], lines), end="\n\n")
+        print(text_table(["data", *header], lines), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,33 +2,25 @@
 
 import numpy as np
 import pytest
+from learners import ALL, short_name
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 
 import lnml
-from lnml import ITML, LMNN, LNML, MCML, MMC, NCA, RelativeComparisons, SupportVectorMetric
+from lnml import ITML, LMNN, LNML, MCML
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 3))
 Y = np.repeat(["a", "b", "c"], 8)
-LEARNERS = [
-    LMNN(),
-    MCML(),
-    NCA(),
-    ITML(),
-    MMC(),
-    RelativeComparisons(),
-    SupportVectorMetric(),
-    LNML(LMNN()),
-    LNML(MCML()),
-]
 
 
-@pytest.fixture(params=LEARNERS, ids=repr)
+@pytest.fixture(params=ALL, ids=short_name)
 def learner(request):
-    return request.param
+    return clone(request.param)
 
 
 def with_entry(value):
@@ -159,11 +151,7 @@ def test_warm_start_of_another_shape():
 
 
 def test_transform_before_fit_and_of_other_width(learner):
-    from sklearn.base import clone
-    from sklearn.exceptions import NotFittedError
-
-    model = clone(learner)
     with pytest.raises(NotFittedError):
-        model.transform(X)
+        learner.transform(X)
     with pytest.raises(ValueError, match="3 features"):
-        model.fit(X, Y).transform(X[:, :2])
+        learner.fit(X, Y).transform(X[:, :2])

@@ -1,15 +1,13 @@
 """SupportVectorMetric and RelativeComparisons on real data, and inside LNML."""
 
-import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 
 from lnml import LNML, RelativeComparisons, SupportVectorMetric, estimate_memory
 from lnml.datasets import load_dataset
@@ -141,23 +139,9 @@ def test_float32(learner, wine):
     assert_allclose(model.objective_, exact, rtol=1e-3)
 
 
-def test_pipeline_pickle_and_warm_start(learner, wine):
-    X, y = wine
-    assert make_pipeline(learner, KNeighborsClassifier(1)).fit(X, y).score(X, y) > 0.9
-    again = pickle.loads(pickle.dumps(learner))
-    assert_allclose(again.transform(X), learner.transform(X))
-    n_iter, before = learner.n_iter_, learner.objective_
-    learner.set_params(warm_start=True).fit(X, y)
-    assert learner.objective_ <= before * (1 + 1e-6)
-    assert learner.n_iter_ <= n_iter
-
-
-def test_pandas(learner, wine):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(wine[0], columns=[f"f{k}" for k in range(13)])
-    model = learner.fit(frame, wine[1])
-    assert list(model.feature_names_in_) == list(frame.columns)
-    model.fit_triplets(wine[0][:6].reshape(2, 3, 13))
+def test_triplets_have_no_feature_names(learner, wine):
+    frame = pd.DataFrame(wine[0], columns=[f"f{k}" for k in range(13)])
+    model = learner.fit(frame, wine[1]).fit_triplets(wine[0][:6].reshape(2, 3, 13))
     assert not hasattr(model, "feature_names_in_")
 
 

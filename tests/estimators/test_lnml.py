@@ -79,6 +79,13 @@ def test_running_out_of_rounds_is_told():
     assert model.duality_gap_ <= 1e-3
 
 
+def test_metric_given_up_is_told_from_rounds():
+    wine = load_dataset("wine")
+    with pytest.warns(ConvergenceWarning, match="estimator__max_iter=1 with a relative duality"):
+        model = LNML(LMNN(max_iter=1), tol=1e-6).fit(wine.data, wine.target)
+    assert model.n_iter_ < model.max_rounds
+
+
 def test_low_rank_base():
     wine = load_dataset("wine")
     model = LNML(LMNN(n_components=2, init="pca")).fit(wine.data, wine.target)

@@ -6,25 +6,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from learners import ALL, short_name
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from lnml import ITML, LMNN, LNML, MCML
+from lnml import LMNN, LNML
 from lnml.datasets import load_dataset
 
-ESTIMATORS = [
-    LMNN(),
-    MCML(),
-    LNML(LMNN(), k_min=1, k_av=2, k_max=3),
-    LNML(MCML()),
-    ITML(random_state=0),
-]
 
-
-@pytest.fixture(params=ESTIMATORS, ids=repr)
+@pytest.fixture(params=ALL, ids=short_name, scope="module")
 def fitted(request):
     iris = load_dataset("iris")
     return clone(request.param).fit(iris.data, iris.target)
@@ -63,7 +57,7 @@ def test_get_metric_serves_scikit_learn(fitted):
 def test_pickle_and_clone(fitted):
     X = load_dataset("iris").data
     again = pickle.loads(pickle.dumps(fitted))
-    assert_allclose(again.transform(X), fitted.transform(X), rtol=0)
+    assert_array_equal(again.transform(X), fitted.transform(X))
     assert not hasattr(clone(fitted), "components_")
 
 
@@ -81,6 +75,12 @@ def test_frames_in_and_out(fitted):
     assert list(fitted.get_feature_names_out()) == list(out.columns)
 
 
+def test_in_a_pipeline(fitted):
+    iris = load_dataset("iris")
+    pipeline = make_pipeline(StandardScaler(), clone(fitted), KNeighborsClassifier(1))
+    assert cross_val_score(pipeline, iris.data, iris.target, cv=2).mean() > 0.85
+
+
 def test_grid_search_over_a_pipeline():
     iris = load_dataset("iris")
     pipeline = make_pipeline(LNML(LMNN()), KNeighborsClassifier(1))
@@ -90,7 +90,7 @@ def test_grid_search_over_a_pipeline():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize("estimator", ALL, ids=short_name)
 def test_dtype_is_kept(estimator, dtype):
     iris = load_dataset("iris")
     model = clone(estimator).fit(iris.data.astype(dtype), iris.target)

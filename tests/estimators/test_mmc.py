@@ -1,6 +1,5 @@
 """MMC as an estimator: rows, pairs, bad input, and inside LNML."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -9,9 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import mmc_ratio, root_sum, same_class, squared_distances
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from toy_data import blobs
 
 from lnml import LMNN, LNML, MMC, estimate_memory
@@ -77,19 +73,6 @@ def test_given_targets_are_the_similar_pairs():
     given = MMC().fit(X, y, target_neighbors=graph)
     assert_array_equal(given.components_, MMC(n_neighbors=2).fit(X, y).components_)
     assert given.objective_ == pytest.approx(mmc_ratio(X, y, graph.toarray(), given.components_))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("model", [MMC(), MMC(diagonal=True), MMC(n_components=2)], ids=repr)
-def test_dtype_pickle_and_pipeline(model, dtype):
-    X, y = load("wine")
-    fitted = clone(model).fit(X.astype(dtype), y)
-    assert fitted.components_.dtype == dtype
-    assert fitted.converged_
-    again = pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(again.transform(X), fitted.transform(X))
-    pipeline = make_pipeline(clone(model), KNeighborsClassifier(1))
-    assert cross_val_score(pipeline, X.astype(dtype), y, cv=3).mean() > 0.6
 
 
 def test_pairs_in_float32():

@@ -9,17 +9,18 @@ import threading
 import joblib
 import numpy as np
 import pytest
+from learners import ALL
 from oracles import nearest_targets, squared_distances
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 from toy_data import embedded, neighborhoods, sorted_blobs
 
-from lnml import LMNN, LNML, MCML
 from lnml.kernels.cpu import threads
 
 FITS = """
 import hashlib, sys, warnings
 import numpy as np
-from lnml import LMNN, LNML, MCML, NCA
+from lnml import LMNN, LNML, MCML, MMC, NCA, RelativeComparisons, SupportVectorMetric
 from lnml.datasets import load_dataset
 from lnml.kernels.cpu import threads
 warnings.simplefilter("ignore")
@@ -32,6 +33,9 @@ for dtype in (np.float64, np.float32):
         NCA(max_iter=3),
         LMNN(max_iter=2),
         MCML(max_iter=1),
+        MMC(max_iter=1),
+        RelativeComparisons(max_iter=1),
+        SupportVectorMetric(max_iter=1),
         LNML(LMNN(max_iter=2), k_min=1, k_av=2, k_max=4, max_rounds=2),
     ):
         model.fit(X, y)
@@ -98,7 +102,7 @@ def fingerprint(*arrays):
 
 def test_fits_are_bitwise_equal_whatever_the_number_of_threads():
     expected = run_script(FITS, OMP_NUM_THREADS="1")
-    assert len(set(expected.split())) == 8
+    assert len(set(expected.split())) == 14
     assert run_script(FITS, "5") == expected
 
 
@@ -203,23 +207,15 @@ def test_blas_is_limited_by_the_first_and_released_by_the_last_user():
     assert blas_threads() == before
 
 
-def models():
-    return [
-        LMNN(tol=1e-2),
-        MCML(tol=1e-2, max_iter=20),
-        LNML(LMNN(), k_min=1, k_av=2, k_max=3, tol=1e-2),
-        LMNN(n_neighbors=1, push_weight=0.8, tol=1e-2),
-    ]
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_concurrent_fits_equal_those_one_after_the_other(backend):
-    X, y = sorted_blobs(1, [150, 120, 90], 3)
+    X, y = sorted_blobs(1, [40, 30, 30], 3)
+    models = [clone(learner).set_params(tol=0.1) for learner in ALL]
+    expected = [clone(model).fit(X, y) for model in models]
     n_jobs = {"threading": 4, "loky": 2}[backend]
-    expected = [model.fit(X, y) for model in models()]
     fitted = joblib.Parallel(n_jobs=n_jobs, backend=backend)(
-        joblib.delayed(model.fit)(X, y) for model in models()
+        joblib.delayed(model.fit)(X, y) for model in models
     )
     for mine, theirs in zip(expected, fitted, strict=True):
         np.testing.assert_array_equal(mine.components_, theirs.components_)

@@ -162,13 +162,18 @@ def untouched_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def warn_if_unfinished(estimator: Any, solution: Solution, limit: str) -> None:
-    """Non-convergence is never silent, unless the user's callback asked for it."""
+def warn_if_unfinished(estimator: Any, solution: Solution, limit: str, value: Any = None) -> None:
+    """Non-convergence is never silent, unless the user's callback asked for it.
+
+    ``limit`` names the parameter that ended the fit; ``value`` is its value where
+    that is not an attribute of the estimator.
+    """
     if estimator.converged_ or solution.stopped:
         return
+    value = getattr(estimator, limit) if value is None else value
     gap = "" if solution.gap is None else f" with a relative duality gap of {solution.gap:.1e}"
     warnings.warn(
-        f"{type(estimator).__name__} stopped at {limit}={getattr(estimator, limit)}{gap} "
+        f"{type(estimator).__name__} stopped at {limit}={value}{gap} "
         f"(tol={estimator.tol:g}): raise {limit}, or accept a larger tol",
         ConvergenceWarning,
         stacklevel=3,

@@ -169,7 +169,12 @@ class LNML(MahalanobisMetric):
             store(self, solution, found.targets, coupling.training, classes)
             self.target_costs_ = coupling.target_costs(found)
             self.estimator_ = base
-        warn_if_unfinished(self, solution, "max_rounds")
+        if self.n_iter_ < max_rounds:
+            # Rounds ended, so it is the last metric that its solver gave up.
+            limit = getattr(base, "max_iter", "its own limit")
+            warn_if_unfinished(self, solution, "estimator__max_iter", limit)
+        else:
+            warn_if_unfinished(self, solution, "max_rounds")
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:

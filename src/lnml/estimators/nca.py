@@ -184,7 +184,7 @@ def _solve(
     return Solution(
         to_original(minimum.components),
         minimum.value,
-        converged=minimum.converged,
+        converged=minimum.converged or minimum.value <= task.rounding,
         history=monitor.history,
         stopped=monitor.stopped,
     )

@@ -24,6 +24,13 @@ class NCATask:
         The device.
     conditioning : Conditioning
         The data in coordinates where within-class scatter is the identity.
+
+    Attributes
+    ----------
+    precision : float
+        Relative rounding of the data's type.
+    rounding : float
+        A value below this is zero, the least there is, but for rounding.
     """
 
     def __init__(self, kernels: Kernels, conditioning: Conditioning) -> None:
@@ -31,6 +38,7 @@ class NCATask:
         self.points = conditioning.points
         self.pull = conditioning.pull
         self.precision = float(np.finfo(self.points.data.dtype).eps)
+        self.rounding = self.precision * self.points.n_rows
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient (r x d)."""
