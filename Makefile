@@ -11,7 +11,7 @@ help:
 	@echo 'make lint         ruff check, ruff format --check, mypy'
 	@echo 'make format       let ruff fix and format the code'
 	@echo 'make test-oldest  estimator and neighbourhood tests on constraints/oldest.txt'
-	@echo 'make study        run the study (python -m lnml.study)'
+	@echo 'make study        the study on the small data sets: table and report in build/study'
 	@echo 'make figures      redraw the figures of the documentation'
 	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
 	@echo 'make bench-quick  the same at small sizes (less than 5 minutes)'
@@ -37,8 +37,8 @@ test-oldest: .venv-oldest/.test
 	NUMBA_CACHE_DIR='$(CURDIR)/.venv-oldest/numba-cache' \
 		.venv-oldest/bin/python -m pytest -m "not slow" tests/estimators tests/neighborhoods
 
-study: .venv/.core
-	.venv/bin/python -m lnml.study
+study: .venv/.cli
+	.venv/bin/lnml study --output build/study --force
 
 figures: .venv/.test
 	.venv/bin/python docs/figures/make_neighborhoods.py
@@ -56,7 +56,7 @@ clean:
 	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps. An install is repeated only when what it depends on is newer than its stamp; the test
-# install contains the core install, so it refreshes both.
+# install contains the command line's, so it refreshes both.
 
 .venv/.created .venv-oldest/.created .venv-peers/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
@@ -66,20 +66,20 @@ clean:
 	@$(PYTHON) -m venv $(@D)
 	@touch $@
 
-.venv/.core: .venv/.created pyproject.toml
-	@echo 'Installing lnml into .venv ...'
-	@.venv/$(PIP) -e .
+.venv/.cli: .venv/.created pyproject.toml
+	@echo 'Installing lnml and its command line into .venv ...'
+	@.venv/$(PIP) -e '.[cli]'
 	@touch $@
 
 .venv/.test: .venv/.created pyproject.toml
 	@echo 'Installing lnml and its test tools into .venv ...'
 	@.venv/$(PIP) -e '.[test]'
-	@touch .venv/.core $@
+	@touch .venv/.cli $@
 
 .venv/.bench: .venv/.created pyproject.toml
 	@echo 'Installing lnml and matplotlib into .venv ...'
 	@.venv/$(PIP) -e '.[plot]'
-	@touch .venv/.core $@
+	@touch $@
 
 # git and ruff leave the directory alone because of its .gitignore.
 .venv-peers/.peers: .venv-peers/.created benchmarks/peers/requirements.txt
