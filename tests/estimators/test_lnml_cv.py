@@ -41,10 +41,10 @@ def grid_search(base, grid, cv, scoring=None, n_neighbors=1):
 @pytest.mark.parametrize(
     ("base", "grid"), [(LMNN(), GRID), (MCML(), [(3, 3, 3), (5, 5, 5)])], ids=["LMNN", "MCML"]
 )
-def test_without_warm_grid_scores_are_those_of_a_grid_search(base, grid):
+def test_scores_are_those_of_a_grid_search(base, grid):
     X, y = blobs()
     cv = StratifiedKFold(2, shuffle=True, random_state=1)
-    ours = LNMLCV(base, grid=grid, cv=cv, warm_grid=False).fit(X, y)
+    ours = LNMLCV(base, grid=grid, cv=cv, cv_tol=1e-3).fit(X, y)
     theirs = grid_search(base, grid, cv).fit(X, y)
     for key in ("split0_test_score", "split1_test_score", "mean_test_score", "std_test_score"):
         assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], rtol=1e-12)
@@ -62,7 +62,7 @@ def test_warm_grid_finds_metrics_as_good():
 
 def test_refit_is_lnml_with_the_best_sizes():
     X, y = blobs()
-    model = LNMLCV(grid=GRID, warm_grid=False).fit(X, y)
+    model = LNMLCV(grid=GRID).fit(X, y)
     assert model.best_params_ == dict(
         zip(("k_min", "k_av", "k_max"), GRID[model.best_index_], strict=True)
     )
@@ -142,7 +142,7 @@ def test_sizes_beyond_a_class_are_capped():
 def test_scoring_and_its_neighbors(scoring):
     X, y = blobs()
     cv = StratifiedKFold(2, shuffle=True, random_state=0)
-    ours = LNMLCV(grid=GRID, scoring=scoring, scoring_neighbors=5, warm_grid=False).fit(X, y)
+    ours = LNMLCV(grid=GRID, scoring=scoring, scoring_neighbors=5, cv_tol=1e-3).fit(X, y)
     theirs = grid_search(LMNN(), GRID, cv, "balanced_accuracy", 5).fit(X, y)
     assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
 
@@ -212,6 +212,8 @@ def test_unfinished_fits_are_told():
         (LNMLCV(scoring_neighbors=38), "37 rows"),
         (LNMLCV(tol=0), "tol must be"),
         (LNMLCV(max_rounds=0), "max_rounds must be"),
+        (LNMLCV(cv_rounds=0), "cv_rounds must be"),
+        (LNMLCV(cv_tol=2.0), "cv_tol must be"),
         (LNMLCV(cv=[(np.arange(0, 75, 3), np.arange(1, 75, 3))]), "fold 0 cannot be used"),
     ],
     ids=repr,

@@ -91,13 +91,16 @@ class LNMLCV(MahalanobisMetric):
         Most rounds of the fits of the inner cross-validation, where fewer are
         enough to tell candidates apart; None for ``max_rounds``.
     tol : float, default=1e-3
-        Tolerance of the last metric of every fit.
-    warm_grid : bool, default=True
+        Tolerance of the last metric of the final fit.
+    cv_tol : float, default=5e-2
+        That of the fits of the inner cross-validation, unless ``tol`` is larger:
+        candidates can be told apart long before a metric is exact.
+    warm_grid : bool, default=False
         Start all candidates but the first from the metric that the first one
         found in the same fold, and the final fit from the metric that the best
-        one found in the first fold. With False everything starts from the
-        base estimator's ``init``; scores are then those of a grid search over
-        :class:`LNML`, and ``best_estimator_`` is what LNML with these sizes gives.
+        one found in the first fold. Other neighbourhoods are learned then, on
+        some data much worse ones (docs/lnml_cv.md). With False, and ``cv_tol``
+        equal to ``tol``, every fit is what :class:`LNML` gives alone.
     verbose : int, default=0
         Show a live line on stderr for every fit.
     random_state : int or RandomState, default=0
@@ -149,7 +152,8 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         max_rounds: int = 100,
         cv_rounds: int | None = None,
         tol: float = 1e-3,
-        warm_grid: bool = True,
+        cv_tol: float = 5e-2,
+        warm_grid: bool = False,
         verbose: int = 0,
         random_state: Any = 0,
     ) -> None:
@@ -162,6 +166,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.max_rounds = max_rounds
         self.cv_rounds = cv_rounds
         self.tol = tol
+        self.cv_tol = cv_tol
         self.warm_grid = warm_grid
         self.verbose = verbose
         self.random_state = random_state
@@ -277,7 +282,10 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             grid=grid,
             classifier=classifier,
             scorer=None if plain else check_scoring(classifier, scoring=self.scoring),
-            tol=check_between("tol", self.tol, 0.0, 1.0),
+            tol=max(
+                check_between("tol", self.tol, 0.0, 1.0),
+                check_between("cv_tol", self.cv_tol, 0.0, 1.0),
+            ),
             max_rounds=self._most_rounds(),
             warm=self.warm_grid,
             verbose=self.verbose,
@@ -299,8 +307,8 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             warnings.warn(
                 f"{unfinished} of {len(grid) * len(folds)} fits of the inner cross-validation "
                 f"stopped at max_rounds={self.max_rounds} or before their metric met "
-                f"tol={self.tol:g}: raise max_rounds or the base estimator's max_iter, or accept "
-                f"a larger tol",
+                f"cv_tol={self.cv_tol:g}: raise max_rounds or the base estimator's max_iter, or "
+                f"accept a larger cv_tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )
