@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 
 from lnml.datasets import MissingDataError, load_large_dataset
 from lnml.errors import InputError
@@ -81,3 +82,17 @@ def test_letter_has_one_euclidean_metric_under_two_names(monkeypatch):
     letter = LARGE[0]
     assert letter.n_components is None
     assert set(letter.methods(0)) < set(LARGE_COLUMNS)
+
+
+@pytest.mark.parametrize("data", SMALL, ids=lambda data: data.name)
+def test_euclidean_accuracy_is_the_papers(data):
+    """Mean over ten seeds, within 1.5 points."""
+    accuracy = []
+    for seed in range(10):
+        problem = data.problem(seed)
+        right = 0
+        for train, test in problem.splits:
+            known = KNeighborsClassifier(1).fit(problem.features[train], problem.labels[train])
+            right += np.sum(known.predict(problem.features[test]) == problem.labels[test])
+        accuracy.append(100 * right / len(problem.labels))
+    assert abs(np.mean(accuracy) - ACCURACY[data.title]["Euclidean"]) <= 1.5
