@@ -70,11 +70,11 @@ def add_totals(rows, lowest, group, totals):
 
 @njit(nogil=True, cache=True)
 def add_products(rows, lowest, group, factors, values, degree, product, mirrored):
-    """Sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
+    """Add sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
 
     ``factors``, shape (1 or 2, n), are for partners of other classes (first) and of the
-    row's class (last). Adds the row sums of S to ``degree``; S @ values to ``product``
-    as far as pairs i < j go, to ``mirrored`` for the others, unless this has no rows.
+    row's class (last). ``degree`` takes the row sums of S, ``product`` what the pairs i < j
+    add to S @ values, ``mirrored`` what the others add, unless it has no rows.
     """
     z, columns, norms, class_end = rows
     n = norms.size

@@ -157,8 +157,8 @@ class PairSoftmax:
         return total_degree, product
 
     def _far_rows(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, float]]:
-        """Number, softmax and log Z of some rows, one after the other, in float64."""
-        z, norms = self.z.astype(np.float64, copy=False), self.norms.astype(np.float64, copy=False)
+        """Yield number, softmax and log Z of some rows, one after the other, in float64."""
+        z, norms = (a.astype(np.float64, copy=False) for a in (self.z, self.norms))
         for i in rows:
             exponents = z @ (2.0 * z[i]) - norms
             exponents[i] = -np.inf
