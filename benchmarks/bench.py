@@ -24,6 +24,7 @@ from suite.growth import growth
 from suite.letter import letter, letter_large
 from suite.machine import describe
 from suite.mnist import mnist_group
+from suite.nca import nca
 from suite.report import Group, read, write
 from suite.scale import FULL, QUICK, Scale
 from suite.softmax import softmax
@@ -36,9 +37,10 @@ GROUPS: dict[str, Callable[[Scale, Path, str], Group]] = {
     "mnist": mnist_group,
     "assignment": assignment,
     "softmax": softmax,
+    "nca": nca,
     "growth": growth,
 }
-WITHOUT_PEERS = {"mnist", "assignment", "softmax", "growth"}
+WITHOUT_PEERS = {"mnist", "assignment", "softmax", "nca", "growth"}
 
 
 def main() -> None:

@@ -314,6 +314,38 @@ def softmax_nca(X: np.ndarray, y: np.ndarray, scale: float, repeats: int = 5, **
     return measure(slice(None), repeats)
 
 
+def fit_nca_lnml(X: np.ndarray, y: np.ndarray, **_: Any) -> Reply:
+    """Fit lnml's NCA from the identity; the trace is what its callback saw."""
+    from lnml import NCA
+
+    NCA(max_iter=2).fit(X[:WARM_ROWS], y[:WARM_ROWS])
+    seen: list[Any] = []
+    with Stopwatch() as watch:
+        model = NCA(callback=seen.append).fit(X, y)
+    values = {"seconds": watch.seconds, "peak_mb": watch.peak_mb, "n_iter": model.n_iter_}
+    arrays = {
+        "seconds": np.array([state.record["seconds"] for state in seen]),
+        "trace": np.array([state.components for state in seen]),
+        "L": model.components_,
+    }
+    return Reply(values, arrays)
+
+
+def fit_nca_sklearn(X: np.ndarray, y: np.ndarray, **_: Any) -> Reply:
+    """Fit scikit-learn's NCA from the identity."""
+    from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+    def fit(rows: slice, **options: Any) -> NeighborhoodComponentsAnalysis:
+        model = NeighborhoodComponentsAnalysis(init="identity", **options)
+        return model.fit(X[rows], y[rows])
+
+    fit(slice(WARM_ROWS), max_iter=2)
+    with Stopwatch() as watch:
+        model = fit(slice(None))
+    values = {"seconds": watch.seconds, "peak_mb": watch.peak_mb, "n_iter": model.n_iter_}
+    return Reply(values, {"L": model.components_})
+
+
 TASKS = (
     fit_lmnn,
     fit_lnml,
@@ -324,6 +356,8 @@ TASKS = (
     highs,
     softmax_lnml,
     softmax_nca,
+    fit_nca_lnml,
+    fit_nca_sklearn,
 )
 
 if __name__ == "__main__":

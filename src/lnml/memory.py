@@ -62,11 +62,9 @@ def estimate_memory(
     square = 6 * n_features * n_features * 8
     if isinstance(base, (MCML, NCA)):
         # Imported here: the compiled kernels would slow `import lnml` down.
-        from lnml.kernels.cpu.softmax import GROUPS, block_rows
-        from lnml.kernels.cpu.threads import thread_count
+        from lnml.kernels.cpu.pair_weights import scratch_bytes as softmax_bytes
 
-        block = block_rows(n_samples) * n_samples * itemsize
-        return total + square + min(thread_count(), GROUPS) * block
+        return total + square + softmax_bytes(n_samples)
     if isinstance(base, MMC):
         from lnml.kernels.cpu.roots import scratch_bytes
 

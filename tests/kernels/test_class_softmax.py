@@ -3,7 +3,9 @@
 import numpy as np
 import oracles
 import pytest
-from toy_data import embedded, sorted_blobs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_data import embedded, lattice, sorted_blobs
 
 from lnml.kernels.cpu import threads
 
@@ -35,8 +37,51 @@ def test_shares_and_moments(class_sizes, dtype, rtol):
         np.testing.assert_allclose(found, moment, atol=rtol * np.abs(moment).max())
 
 
-def test_bitwise_equal_whatever_the_number_of_threads(monkeypatch):
-    X, y = sorted_blobs(0, [900, 700, 3], 3)
+def with_outliers(offset):
+    """Two classes; two rows far from all others, and a pair of near rows far from the rest."""
+    X, y = sorted_blobs(4, [250, 300], 3)
+    X[7] += offset
+    X[300] -= 1.5 * offset
+    X[400:402] = [-offset, offset, 0.0]
+    X[401, 0] += 0.5
+    return X, y
+
+
+@pytest.mark.parametrize("dtype, offset, rtol", [(np.float64, 40, 1e-9), (np.float32, 12, 1e-3)])
+def test_rows_far_from_all_others(dtype, offset, rtol):
+    """Their exp(-D_ij) are too small for numbers of their type."""
+    X, y = with_outliers(offset)
+    kernels, embedding = embedded(X, y, dtype)
+    embedding = kernels.embed(embedding.points, np.diag([1.0, 0.9, 1.1]))
+    distances = oracles.squared_distances(embedding.coordinates)
+    assert (np.exp(-distances[[7, 300]]).astype(dtype).sum(axis=1) == 1.0).all()
+    expected_share, *expected = dense(embedding, y)
+    both = (embedding.coordinates, embedding.points.data)
+    for values, moment in zip(both, expected, strict=True):
+        share, found = kernels.class_softmax(embedding, values)
+        np.testing.assert_allclose(share, expected_share, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(found, moment, atol=rtol * np.abs(moment).max())
+    log_z = oracles.log_normalizers(distances)
+    np.testing.assert_allclose(kernels.log_normalizers(embedding), log_z, rtol=rtol, atol=rtol)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
+def test_any_scale_with_ties_and_duplicates(seed, log_scale):
+    Z = 10.0**log_scale * lattice(seed, 40, 2, levels=6)
+    y = np.sort(np.random.default_rng(seed).integers(0, 3, 40))
+    y = np.unique(y, return_inverse=True)[1]
+    kernels, embedding = embedded(Z, y)
+    expected_share, _, expected = dense(embedding, y)
+    share, found = kernels.class_softmax(embedding, embedding.points.data)
+    rounding = 1e-12 + 100 * np.finfo(float).eps * (Z**2).sum(axis=1).max()
+    np.testing.assert_allclose(share, expected_share, atol=rounding)
+    np.testing.assert_allclose(found, expected, atol=rounding * (1.0 + np.abs(Z).max() ** 2) * 40)
+
+
+@pytest.mark.parametrize("offset", [0, 40])
+def test_bitwise_equal_whatever_the_number_of_threads(offset, monkeypatch):
+    X, y = with_outliers(offset)
     kernels, embedding = embedded(X, y)
     results = []
     for count in (1, 4):

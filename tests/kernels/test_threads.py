@@ -151,7 +151,7 @@ def test_kernels_are_bitwise_equal_whatever_the_number_of_threads(dtype, monkeyp
 
 
 def test_threads_are_capped_by_the_environment(monkeypatch):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    monkeypatch.setattr(threads, "core_count", lambda: 8)
     for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     assert threads.thread_count() == 8

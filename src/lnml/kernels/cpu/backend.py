@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
-from lnml.kernels.cpu import class_softmax as _class_softmax
 from lnml.kernels.cpu import hinge as _hinge
 from lnml.kernels.cpu import laplacian as _laplacian
 from lnml.kernels.cpu import roots as _roots
@@ -128,7 +127,7 @@ class CPUKernels:
         self, embedding: Embedding, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the share of each row's softmax within its class, and NCA's moment."""
-        return _class_softmax.class_softmax(embedding, values)
+        return _softmax.class_softmax(embedding, values)
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
         """Sum of the distances over pairs of different class, and its gradient in M."""

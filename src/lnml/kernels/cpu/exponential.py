@@ -1,10 +1,10 @@
-"""2**t for arrays, in a form that compilers turn into vector instructions.
+"""2**(t + SHIFT) for arrays, in a form that compilers turn into vector instructions.
 
 ``t`` is split into the nearest integer and a rest of at most a half. A polynomial
 gives 2**rest; the integer is added to the exponent bits of the result. Adding
-MAGIC to a number leaves its nearest integer in the lowest bits. The polynomials
-interpolate 2**t at Chebyshev nodes of [-1/2, 1/2]; their relative error is
-2e-14 (float64) and 7e-8 (float32).
+MAGIC to a number leaves its nearest integer, plus SHIFT, in the lowest bits. The
+polynomials interpolate 2**t at Chebyshev nodes of [-1/2, 1/2]; their relative error
+is 2e-14 (float64) and 7e-8 (float32).
 """
 
 from typing import Any
@@ -15,10 +15,15 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 
 # No reassociation: it would cancel MAGIC.
-_EXACT_ORDER = {"contract", "nsz", "nnan"}
+EXACT_ORDER = {"contract", "nsz", "nnan"}
 
-_MAGIC_64 = 1.5 * 2.0**52
-_MAGIC_32 = np.float32(1.5 * 2.0**23)
+# Powers from 2**0 down to 2**LOWEST do not leave the normal numbers when shifted, and sums
+# of the largest do not overflow.
+SHIFT = {"float64": 1000.0, "float32": 100.0}
+LOWEST = {"float64": -2000.0, "float32": -220.0}
+
+_MAGIC_64 = 1.5 * 2.0**52 + SHIFT["float64"]
+_MAGIC_32 = np.float32(1.5 * 2.0**23 + SHIFT["float32"])
 
 
 def _interpolate(degree: int) -> list[float]:
@@ -45,8 +50,8 @@ def _add_to_exponent(_context: Any, value: Any, shifted: Any) -> Any:
     return value(value, shifted), generate
 
 
-@njit(nogil=True, cache=True, fastmath=_EXACT_ORDER)
-def _exp2_float64(t):
+@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+def _shifted_float64(t):
     shifted = t + _MAGIC_64
     rest = t - (shifted - _MAGIC_64)
     p = _A9
@@ -62,8 +67,8 @@ def _exp2_float64(t):
     return _add_to_exponent(p, shifted)
 
 
-@njit(nogil=True, cache=True, fastmath=_EXACT_ORDER)
-def _exp2_float32(t):
+@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+def _shifted_float32(t):
     shifted = t + _MAGIC_32
     rest = t - (shifted - _MAGIC_32)
     p = _B6
@@ -76,21 +81,11 @@ def _exp2_float32(t):
     return _add_to_exponent(p, shifted)
 
 
-def exp2(t):
-    """2**t of a scalar, for compiled code; t within the normal exponents of its type."""
+def shifted_power(t):
+    """2**(t + SHIFT) of a scalar between LOWEST and 0, for compiled code."""
 
 
-@overload(exp2)
-def _exp2_by_type(t):
-    kernel = _exp2_float32 if t == types.float32 else _exp2_float64
+@overload(shifted_power)
+def _by_type(t):
+    kernel = _shifted_float32 if t == types.float32 else _shifted_float64
     return lambda t: kernel(t)
-
-
-@njit(nogil=True, cache=True, fastmath=_EXACT_ORDER)
-def exp2_in_place(row, add, subtract, highest, lowest):
-    """row_j <- 2**(row_j + add - subtract_j), the exponent held between two limits.
-
-    All arguments have the type of ``row``.
-    """
-    for j in range(row.shape[0]):
-        row[j] = exp2(max(min(row[j] + add - subtract[j], highest), lowest))

@@ -1,281 +1,175 @@
-"""Softmax sums over all pairs of rows, a block of rows at a time: no n x n array.
+"""Softmax over all pairs of rows, P_ij = exp(-D_ij) / Z_i: no n x n array.
 
-Weights of a block against all columns are made in tiles that stay in the
-second-level cache from the product behind the distances to the product with the
-values. Distances are kept in units of log 2, so that the exponential is a power
-of two.
+One pass over the pairs sums up the normalisers Z_i, another one what is weighted
+by P. A row so far from all others that its weights are too small for numbers is
+looked at alone, in a scale of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
-from lnml.kernels.cpu.exponential import exp2_in_place
+from lnml.kernels.cpu.exponential import LOWEST, SHIFT
+from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import row_tiles, run_tiles
 from lnml.kernels.protocol import Embedding
 
-# A tile of this shape takes 420 KiB in float64; found by measurement (docs/performance.md).
-TILE_ROWS, TILE_COLUMNS = 80, 672
-# Most entries in the weights of one block: fewer rows where there are many columns.
-BLOCK_ENTRIES = 2**20
-# Blocks are summed in this many groups whatever the number of threads, so that
-# the result does not depend on it; no more threads than this can help.
-GROUPS = 32
-# Weights of a row lie between 2**-limit and 2**limit of that of a near row.
-EXPONENT_LIMIT = {"float64": 1000.0, "float32": 120.0}
-# Rows on either side of a row that are tried as the near row: of its class, mostly.
-NEAR_ROWS = 3
-
-Block = tuple[int, int]
-
-
-class PowersOfTwo:
-    """Rows in coordinates where exp(-D_ij) is 2 to the power of minus the squared distance.
-
-    Attributes
-    ----------
-    z : array of shape (n, r)
-        Centred coordinates.
-    norms : array of shape (n,)
-        Their squared lengths.
-    near : array of shape (n,)
-        Squared distance to the closest of the next and previous few rows.
-    """
-
-    def __init__(self, embedding: Embedding) -> None:
-        z = centred(embedding.coordinates)
-        z *= z.dtype.type(np.sqrt(1.0 / np.log(2.0)))
-        self.z = z
-        self.norms = np.einsum("ij,ij->i", z, z)
-        self.near = np.full_like(self.norms, np.inf)
-        for offset in range(1, min(NEAR_ROWS, len(z) - 1) + 1):
-            step = z[offset:] - z[:-offset]
-            distances = np.einsum("ij,ij->i", step, step)
-            for side in (self.near[offset:], self.near[:-offset]):
-                np.minimum(side, distances, out=side)
-
-    def nearest(self, rows: np.ndarray) -> np.ndarray:
-        """Squared distance of some rows to the nearest of all."""
-        nearest = np.full(rows.size, np.inf, dtype=self.z.dtype)
-        for lo, hi in row_tiles(len(self.z), TILE_COLUMNS):
-            distances = self.norms[rows, None] + self.norms[lo:hi]
-            distances -= 2.0 * self.z[rows] @ self.z[lo:hi].T
-            own = (lo <= rows) & (rows < hi)
-            distances[own, rows[own] - lo] = np.inf
-            np.minimum(nearest, distances.min(axis=1), out=nearest)
-        return np.maximum(nearest, 0.0)
-
-
-class BlockWeights:
-    """Unnormalised softmax weights of one block of rows after the other.
-
-    Each row has a scale of its own: the weight of a row near to it is one.
-
-    Attributes
-    ----------
-    totals : ndarray of shape (rows,)
-        Sums of the weights.
-    log_z : ndarray of shape (rows,)
-        Logs of the normalisers, the sums of exp(-D_ij).
-    product : ndarray of shape (rows, m)
-        Weights times values.
-    """
-
-    def __init__(self, powers: PowersOfTwo, values: np.ndarray) -> None:
-        self.powers, self.values = powers, values
-        n, dtype = len(powers.z), powers.z.dtype
-        limit = EXPONENT_LIMIT[dtype.name]
-        self.limit = dtype.type(limit)
-        self.largest_total = 2.0 ** (limit / 2)
-        self.room = np.empty(block_rows(n) * n, dtype)
-
-    @classmethod
-    def lender(
-        cls, powers: PowersOfTwo, values: np.ndarray
-    ) -> Callable[[], AbstractContextManager[BlockWeights]]:
-        """Return a function that lends objects to threads: fresh memory costs page faults."""
-        idle: list[BlockWeights] = []
-
-        @contextmanager
-        def lend() -> Iterator[BlockWeights]:
-            # Removing from a list and appending to it are atomic.
-            try:
-                lent = idle.pop()
-            except IndexError:
-                lent = cls(powers, values)
-            yield lent
-            idle.append(lent)
-
-        return lend
-
-    def fill(self, lo: int, hi: int) -> None:
-        """Compute the weights of rows lo..hi."""
-        self.rows = np.arange(lo, hi)
-        self._fill(self.powers.near[lo:hi])
-        # A near row may be so far beyond the nearest that this overflows; NaN counts, too.
-        if not (self.totals < self.largest_total).all():
-            self._fill(self.powers.nearest(self.rows))
-
-    def add_column_sums(
-        self, factors: np.ndarray, degree: np.ndarray, column_sums: np.ndarray
-    ) -> None:
-        """Add factors @ weights to ``degree``, weights.T @ (factors * values) to the other.
-
-        ``column_sums`` without rows asks for the first alone.
-        """
-        factors = factors.astype(self.values.dtype)
-        weighted = factors[:, None] * self.values[self.rows]
-        _add_column_sums(self.room, factors, weighted, degree, column_sums)
-
-    def _fill(self, scale: np.ndarray) -> None:
-        self.totals = np.zeros(scale.size)
-        self.product = np.zeros((scale.size, self.values.shape[1]))
-        _fill_tiles(
-            self.powers.z,
-            self.powers.norms,
-            self.values,
-            self.rows[0],
-            scale,
-            self.limit,
-            self.room,
-            self.totals,
-            self.product,
-        )
-        self.log_z = np.log(self.totals) - np.log(2.0) * scale.astype(np.float64)
-
-
-@njit(nogil=True, cache=True)
-def _fill_tiles(z, norms, values, first, scale, limit, room, totals, product):
-    """Weights of the rows from ``first``, their sums and their product with the values."""
-    n_rows, n = scale.size, norms.size
-    rows = 2 * z[first : first + n_rows]
-    part = np.empty((n_rows, values.shape[1]), values.dtype)
-    ones = np.ones(TILE_COLUMNS, z.dtype)
-    for lo in range(0, n, TILE_COLUMNS):
-        hi = min(lo + TILE_COLUMNS, n)
-        tile = room[n_rows * lo : n_rows * hi].reshape(n_rows, hi - lo)
-        np.dot(rows, z[lo:hi].T, tile)
-        for i in range(n_rows):
-            own = first + i - lo
-            if 0 <= own < hi - lo:
-                tile[i, own] = -np.inf
-            # The upper limit keeps rounding from making a squared distance negative.
-            exp2_in_place(
-                tile[i],
-                scale[i] - norms[first + i],
-                norms[lo:hi],
-                min(scale[i], limit),
-                -limit,
-            )
-            if 0 <= own < hi - lo:
-                tile[i, own] = 0
-        # By BLAS: a compiled sum adds in an order that depends on how it was inlined, and
-        # so on whether this function came from the compile cache.
-        totals += np.dot(tile, ones[: hi - lo])
-        if values.shape[1] > 0:
-            np.dot(tile, values[lo:hi], part)
-            product += part
-
-
-@njit(nogil=True, cache=True)
-def _add_column_sums(room, factors, weighted, degree, column_sums):
-    """See :meth:`BlockWeights.add_column_sums`."""
-    n_rows, n = factors.size, degree.size
-    for lo in range(0, n, TILE_COLUMNS):
-        hi = min(lo + TILE_COLUMNS, n)
-        tile = room[n_rows * lo : n_rows * hi].reshape(n_rows, hi - lo)
-        degree[lo:hi] += np.dot(factors, tile)
-        if column_sums.shape[0] > 0:
-            column_sums[lo:hi] += np.dot(tile.T, weighted)
-
 
 def log_normalizers(embedding: Embedding) -> np.ndarray:
     """See :meth:`lnml.kernels.protocol.Kernels.log_normalizers`."""
-    powers = PowersOfTwo(embedding)
-    result = np.empty(len(powers.z))
-
-    lend = BlockWeights.lender(powers, powers.z[:, :0])
-
-    def of_group(blocks: list[Block]) -> None:
-        with lend() as weights:
-            for lo, hi in blocks:
-                weights.fill(lo, hi)
-                result[lo:hi] = weights.log_z
-
-    run_tiles(of_group, row_groups(result.size))
-    return result
+    return PairSoftmax(embedding, by_class=False).log_normalizers
 
 
 def softmax(
     embedding: Embedding, row_weights: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
-    data = embedding.points.data
-    symmetric = values is data
-    values = centred(values)
-    powers = PowersOfTwo(embedding)
-    n = data.shape[0]
-    log_z = np.empty(n)
-    row_sums = np.empty_like(values)
-    lend = BlockWeights.lender(powers, values)
-
-    def sum_group(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray]:
-        """P @ values of some rows; their part of the column sums of P and of P^T @ values."""
-        degree = np.zeros(n)
-        column_sums = np.zeros((0 if symmetric else n, values.shape[1]))
-        with lend() as weights:
-            for lo, hi in blocks:
-                weights.fill(lo, hi)
-                log_z[lo:hi] = weights.log_z
-                factors = row_weights[lo:hi] / weights.totals
-                row_sums[lo:hi] = factors[:, None] * weights.product
-                weights.add_column_sums(factors, degree, column_sums)
-        return degree, column_sums
-
-    degree, column_sums = sum_over_groups(sum_group, n)
-    return log_z, moment(data, values, row_weights + degree, row_sums, column_sums, symmetric)
+    pairs = PairSoftmax(embedding, by_class=False)
+    return pairs.log_normalizers, pairs.moment(row_weights[None], values)
 
 
-def sum_over_groups(
-    sum_group: Callable[[list[Block]], tuple[np.ndarray, np.ndarray]], n_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Add up the column degrees and column sums of all groups, in the order of the groups."""
-    degree, column_sums = np.zeros(n_rows), np.zeros((1, 1))
-    for group_degree, group_sums in run_tiles(sum_group, row_groups(n_rows)):
-        degree = degree + group_degree
-        column_sums = column_sums + group_sums
-    return degree, column_sums
+def class_softmax(embedding: Embedding, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
+    pairs = PairSoftmax(embedding, by_class=True)
+    other, own = pairs.shares
+    return own, pairs.moment(np.stack([-own, other]), values)
 
 
-def moment(
-    data: np.ndarray,
-    values: np.ndarray,
-    degree: np.ndarray,
-    row_sums: np.ndarray,
-    column_sums: np.ndarray,
-    symmetric: bool,
-) -> np.ndarray:
-    """values^T Lap(W + W^T) data, from W's degrees, W @ values and W^T @ values.
+class PairSoftmax:
+    """The softmax P of every row over all others: its sums, and moments weighted by it.
 
-    ``symmetric`` says that the values are the data, centred: then W @ values is enough.
+    Parameters
+    ----------
+    embedding : Embedding
+        The rows.
+    by_class : bool
+        Whether to tell partners of other classes from those of the row's class: then
+        there are two kinds of partners, else one.
+
+    Attributes
+    ----------
+    log_normalizers : ndarray of shape (n,)
+        Logs of Z_i.
+    shares : ndarray of shape (n_kinds, n)
+        Sums of P_ij over partners of other classes (first) and of the row's class (last).
     """
-    if symmetric:
-        half = gram(0.5 * degree[:, None] * values - row_sums, values)
-        return half + half.T
-    return gram(degree[:, None] * values - row_sums - column_sums, centred(data))
+
+    def __init__(self, embedding: Embedding, by_class: bool) -> None:
+        points = embedding.points
+        self.data = points.data
+        n, dtype = self.data.shape[0], self.data.dtype
+        z = centred(embedding.coordinates)
+        # In these coordinates exp(-D_ij) is 2 to the power of minus the squared distance.
+        z *= dtype.type(np.sqrt(1.0 / np.log(2.0)))
+        columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
+        class_start, row_class = points.class_start, points.row_class
+        if not by_class:
+            class_start, row_class = np.array([0, n]), np.zeros(n, dtype=np.int32)
+        self.class_start, self.class_end = class_start[row_class], class_start[row_class + 1]
+        self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
+        self._rows = (z, columns, self.norms, self.class_end)
+        self._lowest = dtype.type(LOWEST[dtype.name])
+        self._normalize(2 if by_class else 1)
+
+    def _normalize(self, n_kinds: int) -> None:
+        """Compute the attributes, and the factors that turn weights into P."""
+        n, name = self.data.shape[0], self.data.dtype.name
+
+        def of_group(group: int) -> np.ndarray:
+            totals = np.zeros((n_kinds, n))
+            add_totals(self._rows, self._lowest, group, totals)
+            return totals
+
+        totals = sum(run_tiles(of_group, _groups(n)), np.zeros((n_kinds, n)))
+        total = totals.sum(axis=0)
+        self.log_normalizers = np.log(total) - np.log(2.0) * SHIFT[name]
+        self.shares = totals / total
+        # Where weights that are held at the lowest may matter; NaN counts, too.
+        least = n * 2.0 ** (SHIFT[name] + LOWEST[name]) / np.finfo(name).eps
+        far = ~(total > least)
+        self._factors = np.where(far, 0.0, 1.0 / total)
+        self._far = [np.flatnonzero(far)[g::GROUPS] for g in range(min(GROUPS, far.sum()))]
+
+        def of_far_rows(rows: np.ndarray) -> None:
+            for i, P, log_z in self._far_rows(rows):
+                own = P[self.class_start[i] : self.class_end[i]].sum()
+                self.shares[0, i], self.shares[-1, i] = 1.0 - own, own
+                self.log_normalizers[i] = log_z
+
+        run_tiles(of_far_rows, self._far)
+
+    def moment(self, coefficients: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """values^T Lap(W + W^T) data, W_ij = coefficient_i P_ij.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_kinds, n)
+            For partners of other classes (first) and of the row's class (last).
+        values : ndarray of shape (n, m)
+            The data themselves, or others.
+        """
+        data = centred(self.data)
+        if values is self.data:
+            # A matrix A with A + A^T = W + W^T is enough, and half the work.
+            degree, product = self._products(coefficients, data, mirror=False)
+            half = gram(0.5 * degree[:, None] * data - product, data)
+            return half + half.T
+        values = centred(values)
+        degree, product = self._products(coefficients, values, mirror=True)
+        return gram(degree[:, None] * values - product, data)
+
+    def _products(
+        self, coefficients: np.ndarray, values: np.ndarray, mirror: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Row sums of W + W^T; (W + W^T) @ values, or A @ values without ``mirror``."""
+        n, m = values.shape
+        factors = (coefficients * self._factors).astype(values.dtype)
+        product = np.zeros((n, m))
+
+        def of_group(group: int) -> tuple[np.ndarray, np.ndarray]:
+            degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
+            add_products(
+                self._rows, self._lowest, group, factors, values, degree, product, mirrored
+            )
+            return degree, mirrored
+
+        def of_far_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
+            for i, P, _ in self._far_rows(rows):
+                own = slice(self.class_start[i], self.class_end[i])
+                W = P * coefficients[0, i]
+                W[own] = P[own] * coefficients[-1, i]
+                degree += W
+                degree[i] += W.sum()
+                product[i] += W @ values
+                if mirror:
+                    mirrored += np.outer(W, values[i])
+            return degree, mirrored
+
+        total_degree = np.zeros(n)
+        parts = run_tiles(of_group, _groups(n)) + run_tiles(of_far_rows, self._far)
+        for degree, mirrored in parts:
+            total_degree += degree
+            product[: len(mirrored)] += mirrored
+        return total_degree, product
+
+    def _far_rows(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, float]]:
+        """Yield number, softmax and log Z of some rows, one after the other, in float64."""
+        z, norms = (a.astype(np.float64, copy=False) for a in (self.z, self.norms))
+        for i in rows:
+            exponents = z @ (2.0 * z[i]) - norms
+            exponents[i] = -np.inf
+            largest = exponents.max()
+            # Far below the largest nothing matters, and exp2 is slow there.
+            weights = np.exp2(np.maximum(exponents - largest, LOWEST["float64"] / 2))
+            weights[i] = 0.0
+            total = weights.sum()
+            yield i, weights / total, np.log(total) + np.log(2.0) * (largest - norms[i])
 
 
-def block_rows(n_rows: int) -> int:
-    """Rows of one block of weights."""
-    return min(TILE_ROWS, max(BLOCK_ENTRIES // n_rows, 16))
-
-
-def row_groups(n_rows: int) -> list[list[Block]]:
-    """Blocks of rows, dealt out to the groups that are summed apart."""
-    blocks = row_tiles(n_rows, block_rows(n_rows))
-    return [blocks[g::GROUPS] for g in range(min(GROUPS, len(blocks)))]
+def _groups(n_rows: int) -> range:
+    """Numbers of the groups to which the blocks of rows are dealt out."""
+    return range(min(GROUPS, -(-n_rows // BLOCK)))

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any, TypeVar
 
 import joblib
@@ -41,10 +42,17 @@ _shared = _Shared()
 def _start_anew_after_fork() -> None:
     global _shared
     _shared = _Shared()
+    core_count.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew_after_fork)
+
+
+@cache
+def core_count() -> int:
+    """Cores this process may use; asked once, since joblib reads files to find out."""
+    return joblib.cpu_count()
 
 
 def thread_count() -> int:
@@ -53,7 +61,7 @@ def thread_count() -> int:
     joblib's worker processes carry these variables, so a fit inside one of
     them uses its share of the machine only.
     """
-    count = joblib.cpu_count()
+    count = core_count()
     for name in _LIMIT_VARIABLES:
         value = os.environ.get(name, "")
         if value.isdigit() and int(value) > 0:
@@ -66,8 +74,7 @@ def run_tiles(task: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list[Res
 
     Results do not depend on the number of threads as long as ``tiles`` does not.
     """
-    workers = thread_count()
-    if len(tiles) <= 1 or workers <= 1:
+    if len(tiles) <= 1 or (workers := thread_count()) <= 1:
         return [task(tile) for tile in tiles]
     with single_threaded_blas():
         return list(_pool(workers).map(task, tiles))

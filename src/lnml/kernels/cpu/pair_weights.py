@@ -1,0 +1,170 @@
+"""Compiled sums over the weights exp(-D_ij) of all pairs of rows, a tile at a time.
+
+The weights are symmetric, so each pair is met once, as i < j, and serves both its
+rows. Distances are in units of log 2, so that weights are powers of two; all are
+2**SHIFT times as large as they should be, which keeps long distances from underflow.
+
+Arguments of both functions:
+
+rows : tuple of arrays
+    ``z`` (n, r), coordinates; ``columns`` (n * r,), the same, transposed within each
+    block, one block after the other (so BLAS is fastest); ``norms`` (n,), squared
+    lengths; ``class_end`` (n,), the first row after each row's class.
+lowest : float
+    Minus the longest squared distance; longer ones count as this.
+group : int
+    Which pairs to sum: those of the rows in block group, group + GROUPS ..
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lnml.kernels.cpu.exponential import EXACT_ORDER, shifted_power
+from lnml.kernels.cpu.threads import thread_count
+
+# Rows and columns of a tile: 288 KiB in float64, found by measurement (docs/performance.md).
+BLOCK = 192
+# Blocks of rows are summed in this many groups whatever the number of threads, so that
+# the result does not depend on it; no more threads than this can help.
+GROUPS = 32
+
+
+def scratch_bytes(n_rows: int) -> int:
+    """Bytes that the tiles of all threads and the sums of all groups take."""
+    return 8 * (min(thread_count(), GROUPS) * BLOCK * BLOCK + 2 * GROUPS * n_rows)
+
+
+@njit(nogil=True, cache=True)
+def add_totals(rows, lowest, group, totals):
+    """Add the weight of each pair to the totals of both its rows.
+
+    ``totals``, shape (1 or 2, n), are over partners of other classes (first) and of
+    the row's class (last).
+    """
+    z, columns, norms, class_end = rows
+    n = norms.size
+    room = np.empty(BLOCK * BLOCK, z.dtype)
+    ones = np.ones(BLOCK, z.dtype)
+    for first in range(group * BLOCK, n, GROUPS * BLOCK):
+        last = min(first + BLOCK, n)
+        for lo in range(first, n, BLOCK):
+            hi = min(lo + BLOCK, n)
+            tile = _inner_products(z, columns, first, last, lo, hi, room)
+            column_sums = np.zeros((totals.shape[0], hi - lo), z.dtype)
+            for begin, end, left, right, kind in _pieces(class_end, first, last, lo, hi):
+                part = tile[begin - first : end - first]
+                span = slice(left - lo, right - lo)
+                _weigh(
+                    part, span, norms[begin:end], norms[left:right], lowest, column_sums[kind, span]
+                )
+                if right - left < hi - lo:
+                    part = np.ascontiguousarray(part[:, span])
+                # By BLAS: a compiled sum adds in an order that depends on how it was inlined,
+                # and so on whether this function came from the compile cache.
+                totals[kind, begin:end] += np.dot(part, ones[: right - left])
+            for kind in range(totals.shape[0]):
+                totals[kind, lo:hi] += column_sums[kind]
+
+
+@njit(nogil=True, cache=True)
+def add_products(rows, lowest, group, factors, values, degree, product, mirrored):
+    """Add sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
+
+    ``factors``, shape (1 or 2, n), are for partners of other classes (first) and of the
+    row's class (last). ``degree`` takes the row sums of S, ``product`` what the pairs i < j
+    add to S @ values, ``mirrored`` what the others add, unless it has no rows.
+    """
+    z, columns, norms, class_end = rows
+    n = norms.size
+    room = np.empty(BLOCK * BLOCK, z.dtype)
+    ones = np.ones(BLOCK, z.dtype)
+    buffer = np.empty((BLOCK, values.shape[1]), z.dtype)
+    for first in range(group * BLOCK, n, GROUPS * BLOCK):
+        last = min(first + BLOCK, n)
+        for lo in range(first, n, BLOCK):
+            hi = min(lo + BLOCK, n)
+            tile = _inner_products(z, columns, first, last, lo, hi, room)
+            column_sums = np.zeros(hi - lo, z.dtype)
+            for begin, end, left, right, kind in _pieces(class_end, first, last, lo, hi):
+                span = slice(left - lo, right - lo)
+                _mix(
+                    tile[begin - first : end - first],
+                    span,
+                    norms[begin:end],
+                    norms[left:right],
+                    lowest,
+                    factors[kind, begin:end],
+                    factors[kind, left:right],
+                    column_sums[span],
+                )
+            degree[lo:hi] += column_sums
+            degree[first:last] += np.dot(tile, ones[: hi - lo])
+            part = buffer[: last - first]
+            np.dot(tile, values[lo:hi], part)
+            product[first:last] += part
+            if mirrored.shape[0] > 0:
+                part = buffer[: hi - lo]
+                np.dot(tile.T, values[first:last], part)
+                mirrored[lo:hi] += part
+
+
+@njit(nogil=True, cache=True)
+def _inner_products(z, columns, first, last, lo, hi, room):
+    """Twice the inner products of rows first..last and lo..hi; minus infinity unless i < j."""
+    r = z.shape[1]
+    tile = room[: (last - first) * (hi - lo)].reshape(last - first, hi - lo)
+    np.dot(2 * z[first:last], columns[r * lo : r * hi].reshape(r, hi - lo), tile)
+    if lo == first:
+        for i in range(last - first):
+            tile[i, : i + 1] = -np.inf
+    return tile
+
+
+@njit(nogil=True, cache=True)
+def _pieces(class_end, first, last, lo, hi):
+    """Cut a tile into pieces whose pairs are of one class (kind -1) or of two (kind 0).
+
+    Rows are sorted by class and partners come after rows, so the rows of a class have
+    partners of their class up to the same column.
+    """
+    pieces = np.empty((2 * (last - first), 5), np.int64)
+    count = 0
+    begin = first
+    while begin < last:
+        end = min(class_end[begin], last)
+        cut = max(min(class_end[begin], hi), lo)
+        if lo < cut:
+            pieces[count] = (begin, end, lo, cut, -1)
+            count += 1
+        if cut < hi:
+            pieces[count] = (begin, end, cut, hi, 0)
+            count += 1
+        begin = end
+    return pieces[:count]
+
+
+@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+def _weigh(tile, span, row_norms, column_norms, lowest, column_sums):
+    """Turn the inner products of some columns into weights; add them to ``column_sums``."""
+    zero = lowest - lowest
+    for i in range(row_norms.size):
+        row, norm = tile[i, span], row_norms[i]
+        for j in range(row.size):
+            exponent = row[j] - norm - column_norms[j]
+            row[j] = shifted_power(max(min(exponent, zero), lowest))
+            column_sums[j] += row[j]
+
+
+@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+def _mix(tile, span, row_norms, column_norms, lowest, row_factors, column_factors, column_sums):
+    """Turn the inner products of some columns into S_ij; add them to ``column_sums``."""
+    zero = lowest - lowest
+    for i in range(row_norms.size):
+        row, norm, factor = tile[i, span], row_norms[i], row_factors[i]
+        for j in range(row.size):
+            exponent = row[j] - norm - column_norms[j]
+            weight = shifted_power(max(min(exponent, zero), lowest))
+            row[j] = weight * (factor + column_factors[j])
+            column_sums[j] += row[j]
