@@ -1,39 +1,60 @@
 """2**(t + SHIFT) for arrays, in a form that compilers turn into vector instructions.
 
 ``t`` is split into the nearest integer and a rest of at most a half. A polynomial
-gives 2**rest; the integer is added to the exponent bits of the result. Adding
-MAGIC to a number leaves its nearest integer, plus SHIFT, in the lowest bits. The
-polynomials interpolate 2**t at Chebyshev nodes of [-1/2, 1/2]; their relative error
-is 2e-14 (float64) and 7e-8 (float32).
+gives 2**rest; the integer is added to the exponent bits of the result. Adding a
+magic number to ``t`` leaves its nearest integer, plus SHIFT, in the lowest bits.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
-# No reassociation: it would cancel MAGIC.
+# No reassociation: it would cancel the magic number.
 EXACT_ORDER = {"contract", "nsz", "nnan"}
-
-# Powers from 2**0 down to 2**LOWEST do not leave the normal numbers when shifted, and sums
-# of the largest do not overflow.
+# Powers from 2**0 down to 2**LOWEST stay normal numbers when shifted, and sums of the
+# largest do not overflow.
 SHIFT = {"float64": 1000.0, "float32": 100.0}
 LOWEST = {"float64": -2000.0, "float32": -220.0}
 
-_MAGIC_64 = 1.5 * 2.0**52 + SHIFT["float64"]
-_MAGIC_32 = np.float32(1.5 * 2.0**23 + SHIFT["float32"])
+
+class PowerConstants(NamedTuple):
+    """What :func:`shifted_power` needs to know of a type; compilers keep arguments in registers."""
+
+    magic: Any
+    lowest: Any
+    highest: Any
+    polynomial: tuple[Any, ...]
 
 
-def _interpolate(degree: int) -> list[float]:
-    """Coefficients of the polynomial through 2**t at the Chebyshev nodes."""
+def _constants(name: str, n_bits: int, degree: int) -> PowerConstants:
+    """Return the constants of a type with a fraction of ``n_bits`` bits.
+
+    The polynomial interpolates 2**t at Chebyshev nodes of [-1/2, 1/2].
+    """
+    kind = np.dtype(name).type
     nodes = np.polynomial.chebyshev.chebpts1(degree + 1) / 2
-    return list(np.linalg.solve(np.vander(nodes, increasing=True), 2.0**nodes))
+    coefficients = np.linalg.solve(np.vander(nodes), 2.0**nodes)
+    magic = kind(1.5 * 2.0**n_bits + SHIFT[name])
+    return PowerConstants(magic, kind(LOWEST[name]), kind(0.0), tuple(map(kind, coefficients)))
 
 
-_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9 = _interpolate(9)
-_B0, _B1, _B2, _B3, _B4, _B5, _B6 = (np.float32(value) for value in _interpolate(6))
+# Relative errors of 2e-14 and 7e-8.
+CONSTANTS = {"float64": _constants("float64", 52, 9), "float32": _constants("float32", 23, 6)}
+
+
+@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+def shifted_power(t, constants):
+    """2**(t + SHIFT), t being held between LOWEST and 0; with the CONSTANTS of its type."""
+    t = max(min(t, constants.highest), constants.lowest)
+    shifted = t + constants.magic
+    rest = t - (shifted - constants.magic)
+    power = constants.polynomial[0]
+    for coefficient in constants.polynomial[1:]:
+        power = power * rest + coefficient
+    return _add_to_exponent(power, shifted)
 
 
 @intrinsic
@@ -48,44 +69,3 @@ def _add_to_exponent(_context: Any, value: Any, shifted: Any) -> Any:
         return builder.bitcast(builder.add(bits, exponent), arguments[0].type)
 
     return value(value, shifted), generate
-
-
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
-def _shifted_float64(t):
-    shifted = t + _MAGIC_64
-    rest = t - (shifted - _MAGIC_64)
-    p = _A9
-    p = p * rest + _A8
-    p = p * rest + _A7
-    p = p * rest + _A6
-    p = p * rest + _A5
-    p = p * rest + _A4
-    p = p * rest + _A3
-    p = p * rest + _A2
-    p = p * rest + _A1
-    p = p * rest + _A0
-    return _add_to_exponent(p, shifted)
-
-
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
-def _shifted_float32(t):
-    shifted = t + _MAGIC_32
-    rest = t - (shifted - _MAGIC_32)
-    p = _B6
-    p = p * rest + _B5
-    p = p * rest + _B4
-    p = p * rest + _B3
-    p = p * rest + _B2
-    p = p * rest + _B1
-    p = p * rest + _B0
-    return _add_to_exponent(p, shifted)
-
-
-def shifted_power(t):
-    """2**(t + SHIFT) of a scalar between LOWEST and 0, for compiled code."""
-
-
-@overload(shifted_power)
-def _by_type(t):
-    kernel = _shifted_float32 if t == types.float32 else _shifted_float64
-    return lambda t: kernel(t)

@@ -10,8 +10,8 @@ rows : tuple of arrays
     ``z`` (n, r), coordinates; ``columns`` (n * r,), the same, transposed within each
     block, one block after the other (so BLAS is fastest); ``norms`` (n,), squared
     lengths; ``class_end`` (n,), the first row after each row's class.
-lowest : float
-    Minus the longest squared distance; longer ones count as this.
+constants : PowerConstants
+    Those of the type of z.
 group : int
     Which pairs to sum: those of the rows in block group, group + GROUPS ..
 """
@@ -37,7 +37,7 @@ def scratch_bytes(n_rows: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def add_totals(rows, lowest, group, totals):
+def add_totals(rows, constants, group, totals):
     """Add the weight of each pair to the totals of both its rows.
 
     ``totals``, shape (1 or 2, n), are over partners of other classes (first) and of
@@ -57,7 +57,12 @@ def add_totals(rows, lowest, group, totals):
                 part = tile[begin - first : end - first]
                 span = slice(left - lo, right - lo)
                 _weigh(
-                    part, span, norms[begin:end], norms[left:right], lowest, column_sums[kind, span]
+                    part,
+                    span,
+                    norms[begin:end],
+                    norms[left:right],
+                    constants,
+                    column_sums[kind, span],
                 )
                 if right - left < hi - lo:
                     part = np.ascontiguousarray(part[:, span])
@@ -69,7 +74,7 @@ def add_totals(rows, lowest, group, totals):
 
 
 @njit(nogil=True, cache=True)
-def add_products(rows, lowest, group, factors, values, degree, product, mirrored):
+def add_products(rows, constants, group, factors, values, degree, product, mirrored):
     """Add sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
 
     ``factors``, shape (1 or 2, n), are for partners of other classes (first) and of the
@@ -94,7 +99,7 @@ def add_products(rows, lowest, group, factors, values, degree, product, mirrored
                     span,
                     norms[begin:end],
                     norms[left:right],
-                    lowest,
+                    constants,
                     factors[kind, begin:end],
                     factors[kind, left:right],
                     column_sums[span],
@@ -146,25 +151,23 @@ def _pieces(class_end, first, last, lo, hi):
 
 
 @njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
-def _weigh(tile, span, row_norms, column_norms, lowest, column_sums):
+def _weigh(tile, span, row_norms, column_norms, constants, column_sums):
     """Turn the inner products of some columns into weights; add them to ``column_sums``."""
-    zero = lowest - lowest
     for i in range(row_norms.size):
         row, norm = tile[i, span], row_norms[i]
         for j in range(row.size):
             exponent = row[j] - norm - column_norms[j]
-            row[j] = shifted_power(max(min(exponent, zero), lowest))
+            row[j] = shifted_power(exponent, constants)
             column_sums[j] += row[j]
 
 
 @njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
-def _mix(tile, span, row_norms, column_norms, lowest, row_factors, column_factors, column_sums):
+def _mix(tile, span, row_norms, column_norms, constants, row_factors, column_factors, column_sums):
     """Turn the inner products of some columns into S_ij; add them to ``column_sums``."""
-    zero = lowest - lowest
     for i in range(row_norms.size):
         row, norm, factor = tile[i, span], row_norms[i], row_factors[i]
         for j in range(row.size):
             exponent = row[j] - norm - column_norms[j]
-            weight = shifted_power(max(min(exponent, zero), lowest))
+            weight = shifted_power(exponent, constants)
             row[j] = weight * (factor + column_factors[j])
             column_sums[j] += row[j]

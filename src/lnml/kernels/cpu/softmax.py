@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lnml.kernels.cpu.exponential import LOWEST, SHIFT
+from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
 from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import row_tiles, run_tiles
@@ -71,7 +71,7 @@ class PairSoftmax:
         self.class_start, self.class_end = class_start[row_class], class_start[row_class + 1]
         self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
         self._rows = (z, columns, self.norms, self.class_end)
-        self._lowest = dtype.type(LOWEST[dtype.name])
+        self._constants = CONSTANTS[dtype.name]
         self._normalize(2 if by_class else 1)
 
     def _normalize(self, n_kinds: int) -> None:
@@ -80,7 +80,7 @@ class PairSoftmax:
 
         def of_group(group: int) -> np.ndarray:
             totals = np.zeros((n_kinds, n))
-            add_totals(self._rows, self._lowest, group, totals)
+            add_totals(self._rows, self._constants, group, totals)
             return totals
 
         totals = sum(run_tiles(of_group, _groups(n)), np.zeros((n_kinds, n)))
@@ -132,7 +132,7 @@ class PairSoftmax:
         def of_group(group: int) -> tuple[np.ndarray, np.ndarray]:
             degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
             add_products(
-                self._rows, self._lowest, group, factors, values, degree, product, mirrored
+                self._rows, self._constants, group, factors, values, degree, product, mirrored
             )
             return degree, mirrored
 
