@@ -1,6 +1,6 @@
 """Peak memory of a fit above the state after a first small fit.
 
-Run ``python benchmarks/memory.py [ROWS ...]``: fits LMNN, LNML and MCML to rows of
+Run ``python benchmarks/memory.py [ROWS ...]``: fits LMNN, LNML, MCML and NCA to rows of
 Letter, each in a process of its own, and prints the growth of the peak resident
 set (Linux and macOS).
 """
@@ -9,7 +9,12 @@ import resource
 import subprocess
 import sys
 
-METHODS = ("LMNN()", "LNML(LMNN(), k_min=1, k_av=3, k_max=5)", "MCML(max_iter=1)")
+METHODS = (
+    "LMNN()",
+    "LNML(LMNN(), k_min=1, k_av=3, k_max=5)",
+    "MCML(max_iter=1)",
+    "NCA(max_iter=3)",
+)
 TO_MEBIBYTES = 2.0**-20 if sys.platform == "darwin" else 2.0**-10
 
 
@@ -28,7 +33,7 @@ def measure(method: str, n_rows: int) -> float:
     from lnml.datasets import load_dataset
 
     warnings.simplefilter("ignore", ConvergenceWarning)
-    model = eval(method, vars(lnml))
+    model = eval(method, {name: getattr(lnml, name) for name in lnml.__all__})
     letter = load_dataset("letter")
     model.fit(letter.data[:200], letter.target[:200])
     before = peak()

@@ -110,7 +110,7 @@ class MCMLTask:
         self.objective_at_zero = np.log(n - 1.0) * self.row_weights.sum() - self.log_sizes
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
-        """KL divergence plus its rounding, and the gradient (r x d), in one streamed pass.
+        """KL divergence plus its rounding, and the gradient (r x d), streamed.
 
         Counting the rounding keeps the solver away from metrics so large that
         their objective cannot be computed.
