@@ -137,10 +137,11 @@ def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
 def refuse_overflow(name: str, values: Any) -> None:
     """Say clearly that squares of the values would be infinite."""
     largest = max(float(values.max()), -float(values.min()))
-    kind = np.dtype(np.float32 if values.itemsize == 4 else np.float64)
+    kind = np.float32 if values.itemsize == 4 else np.float64
     if largest > np.sqrt(np.finfo(kind).max) / 1e3:
         raise ValueError(
-            f"{name} holds values up to {largest:.1e}, whose squares overflow {kind}: rescale it"
+            f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
+            f"rescale it"
         )
 
 

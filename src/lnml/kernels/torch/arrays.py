@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ def to_tensor(values: Any, device: torch.device, dtype: torch.dtype | None = Non
 def to_numpy(values: torch.Tensor) -> np.ndarray:
     """Values on the host."""
     return values.detach().cpu().numpy()
+
+
+def float64_zeros(shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+    """Zeros in float64 on the device of another tensor."""
+    return torch.zeros(shape, dtype=torch.float64, device=like.device)
 
 
 def row_tiles(n_rows: int, rows_per_tile: int) -> list[tuple[int, int]]:

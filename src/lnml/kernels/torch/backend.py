@@ -60,11 +60,11 @@ class TorchKernels:
 
     def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
         """Rows of X in class order, shifted by a value near the mean."""
-        _device.check_room(self.device, *X.shape, X.itemsize)
+        _device.check_room(self.device, X.shape[0], X.shape[1], X.itemsize)
         start = np.asarray(class_start, dtype=np.int64)
         return _columns.training_points(to_tensor(X, self.device), order, start)
 
-    def array(self, values: np.ndarray) -> torch.Tensor:
+    def array(self, values: Any) -> torch.Tensor:
         """Bring values onto the device."""
         return to_tensor(values, self.device)
 
@@ -143,7 +143,7 @@ class TorchKernels:
 
     def row_maximum(self, values: torch.Tensor, pairs: Pattern) -> torch.Tensor:
         """Largest value of each row of a pattern; -inf for rows without pairs."""
-        return _patterns.row_maximum(self.array(values), self.pattern(pairs))
+        return _patterns.row_maximum(values, self.pattern(pairs))
 
     def per_pair(self, row_values: torch.Tensor, pairs: Pattern) -> torch.Tensor:
         """Value of the row of every pair."""

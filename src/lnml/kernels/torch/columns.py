@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lnml.kernels.protocol import Columns, Points
-from lnml.kernels.torch.arrays import row_tiles, to_numpy, to_tensor
+from lnml.kernels.torch.arrays import float64_zeros, row_tiles, to_numpy, to_tensor
 
 # Rows that are widened to float64 at once.
 _ROWS_PER_TILE = 65536
@@ -70,7 +70,7 @@ def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:
     means = totals / to_tensor(np.maximum(sizes, 1), data.device)[:, None]
     codes = row_classes(points)
     pair_weights = to_tensor(2.0 * weights * sizes, data.device)
-    scatter = torch.zeros((data.shape[1], data.shape[1]), dtype=torch.float64, device=data.device)
+    scatter = float64_zeros((data.shape[1], data.shape[1]), data)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
         members = data[lo:hi] - means[codes[lo:hi]]
         scatter += (pair_weights[codes[lo:hi], None] * members).T @ members
@@ -79,7 +79,7 @@ def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:
 
 def gram(left: torch.Tensor, right: torch.Tensor, *, exact: bool) -> np.ndarray:
     """See :meth:`lnml.kernels.protocol.Kernels.gram`."""
-    total = torch.zeros((left.shape[1], right.shape[1]), dtype=torch.float64, device=left.device)
+    total = float64_zeros((left.shape[1], right.shape[1]), left)
     for lo, hi in row_tiles(left.shape[0], _ROWS_PER_TILE):
         if exact or left.dtype == torch.float64:
             total += left[lo:hi].double().T @ right[lo:hi].double()

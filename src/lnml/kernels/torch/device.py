@@ -16,8 +16,8 @@ LARGEST_TILE = 2**32
 # Share that the candidate pairs of a working set may take, and what one of them takes.
 PAIR_SHARE = 0.2
 PAIR_BYTES = 100
-# Copies of the data that live at the same time in a fit, as in lnml.memory.
-DATA_COPIES = 7
+# Copies of the data without which no fit can start: sorted, scaled, conditioned, embedded.
+DATA_COPIES = 4
 
 
 def parse_device(name: str) -> torch.device:

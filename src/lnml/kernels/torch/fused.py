@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from lnml.kernels.torch.arrays import float64_zeros
 from lnml.kernels.torch.patterns import PIECE, Joined, row_sums
 
 try:
@@ -60,13 +61,11 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
     """See :func:`lnml.kernels.torch.hinge.sum_slots`."""
     candidates, table, z = triplets.candidates, triplets.table, triplets.z
     rows, starts, offsets = candidates.pieces
-    kind = {"dtype": torch.float64, "device": z.device}
+    sums = float64_zeros((rows.shape[0], table.shape[1], 2), z)
+    totals = float64_zeros((rows.shape[0], 4), z)
+    candidate_weights = float64_zeros((candidates.size,), z)
     if rows.shape[0] == 0:
-        nothing = torch.zeros((*table.shape, 2), **kind)
-        return torch.zeros(4, **kind), torch.zeros(0, **kind), nothing
-    sums = torch.empty((rows.shape[0], table.shape[1], 2), **kind)
-    totals = torch.empty((rows.shape[0], 4), **kind)
-    candidate_weights = torch.empty(candidates.size, **kind)
+        return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
     has_previous = triplets.previous is not None
     # Triton takes numbers in float32, so this one comes in two halves.
     upper = float(np.float32(gamma))

@@ -6,6 +6,7 @@ import torch
 
 from lnml.kernels.protocol import Embedding, Hinge
 from lnml.kernels.torch import fused
+from lnml.kernels.torch.arrays import float64_zeros
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.patterns import TorchMultipliers, TorchPattern, offsets_of, row_sums
 
@@ -95,9 +96,9 @@ def sum_slots(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Ten
     """Totals of a :class:`Hinge`, candidate weights, and weight and hinge by row and slot."""
     candidates = triplets.candidates
     distances = triplets.distances_of(candidates)
-    totals = torch.zeros(4, dtype=torch.float64, device=distances.device)
+    totals = float64_zeros((4,), distances)
     candidate_weights = torch.zeros_like(distances)
-    by_slot = torch.zeros((*triplets.table.shape, 2), dtype=torch.float64, device=distances.device)
+    by_slot = float64_zeros((*triplets.table.shape, 2), distances)
     for slot in range(triplets.table.shape[1]):
         margin, slope, previous = triplets.slope_of(slot, distances, gamma)
         positive = margin.clamp(min=0.0)

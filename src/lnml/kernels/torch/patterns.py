@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -59,7 +59,7 @@ class TorchPattern(Neighborhoods):
         numbers = torch.arange(rows.shape[0], device=rows.device) - offsets[rows]
         return rows, self.indptr[rows] + PIECE * numbers, offsets
 
-    def pairs(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def pairs(self) -> tuple[Any, Any]:
         """Rows and columns of all pairs, in row order."""
         return self.rows, self.indices
 
@@ -92,7 +92,7 @@ class TorchPattern(Neighborhoods):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Neighborhoods) and self.to_host() == other.to_host()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return repr(self.to_host())

@@ -16,7 +16,7 @@ import torch
 
 from lnml.kernels.protocol import Embedding
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import centred, row_tiles, squared_norms
+from lnml.kernels.torch.arrays import centred, float64_zeros, row_tiles, squared_norms
 from lnml.kernels.torch.columns import gram
 
 # Columns whose weighted values are summed in the type of the data; beyond in float64.
@@ -97,9 +97,7 @@ def softmax(
 
 def times_values(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """Weights @ values, summed in float64 over ranges of columns."""
-    total = torch.zeros(
-        (weights.shape[0], values.shape[1]), dtype=torch.float64, device=values.device
-    )
+    total = float64_zeros((weights.shape[0], values.shape[1]), values)
     for lo, hi in row_tiles(values.shape[0], SUMMED_COLUMNS):
         total += weights[:, lo:hi] @ values[lo:hi]
     return total
@@ -116,10 +114,9 @@ class MomentSums:
         self.symmetric = values is data
         self.values = centred(values)
         self.data = self.values if self.symmetric else centred(data)
-        shape, kind = values.shape, {"dtype": torch.float64, "device": values.device}
-        self.degree = torch.zeros(shape[0], **kind)
-        self.row_sums = torch.zeros(shape, **kind)
-        self.column_sums = torch.zeros((0, 0) if self.symmetric else shape, **kind)
+        self.degree = float64_zeros(values.shape[:1], values)
+        self.row_sums = float64_zeros(values.shape, values)
+        self.column_sums = float64_zeros((0, 0) if self.symmetric else values.shape, values)
 
     def add_columns(
         self, rows: slice, columns: slice, weights: torch.Tensor, factors: torch.Tensor
