@@ -269,7 +269,7 @@ class Kernels(Protocol):
         """Largest value of each row of a pattern; -inf for rows without pairs."""
 
     def per_pair(self, row_values: Any, pairs: Pattern) -> Any:
-        """Value of the row of every pair."""
+        """Value of the row of every pair, in float64."""
 
     def per_row(self, class_values: np.ndarray, points: Points) -> Any:
         """Value of the class of every row."""

@@ -145,7 +145,7 @@ class CPUKernels:
 
     def per_pair(self, row_values: np.ndarray, pairs: Pattern) -> np.ndarray:
         """Value of the row of every pair."""
-        return np.repeat(row_values, pairs.sizes)
+        return np.repeat(row_values.astype(np.float64, copy=False), pairs.sizes)
 
     def per_row(self, class_values: np.ndarray, points: Points) -> np.ndarray:
         """Value of the class of every row."""

@@ -147,7 +147,7 @@ class TorchKernels:
 
     def per_pair(self, row_values: torch.Tensor, pairs: Pattern) -> torch.Tensor:
         """Value of the row of every pair."""
-        return row_values[self.pattern(pairs).rows]
+        return row_values.double()[self.pattern(pairs).rows]
 
     def per_row(self, class_values: np.ndarray, points: Points) -> torch.Tensor:
         """Value of the class of every row."""

@@ -21,7 +21,7 @@ try:
 
     from lnml.kernels.torch import programs
 except ModuleNotFoundError as error:
-    if error.name != "triton":
+    if error.name not in ("triton", "triton.language"):
         raise
     triton = None
 
