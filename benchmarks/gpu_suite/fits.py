@@ -111,7 +111,7 @@ def mnist_fits(ceilings: Ceilings, device: str) -> Group:
     found = {}
     for name, model in methods.items():
         # A first fit compiles what is missing; it is not counted.
-        limit = {"max_rounds": 2} if isinstance(model, LNML) else {"max_iter": 1}
+        limit = {"max_rounds": 3} if isinstance(model, LNML) else {"max_iter": 2}
         type(model)(**{**model.get_params(deep=False), **limit}).fit(data, y)
         with counted() as seen:
             model, seconds, peak = timed_fit(model, data, y)
