@@ -28,7 +28,7 @@ def measure(method: str, n_rows: int) -> float:
     from lnml.datasets import load_dataset
 
     warnings.simplefilter("ignore", ConvergenceWarning)
-    model = eval(method, vars(lnml))
+    model = eval(method, {name: getattr(lnml, name) for name in lnml.__all__})
     letter = load_dataset("letter")
     model.fit(letter.data[:200], letter.target[:200])
     before = peak()
