@@ -73,6 +73,7 @@ clean:
 
 .venv/.test: .venv/.created pyproject.toml
 	@echo 'Installing lnml and its test tools into .venv ...'
+	@.venv/$(PIP) torch==2.13.0
 	@.venv/$(PIP) -e '.[test]'
 	@touch .venv/.cli $@
 

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from devices import host
 from oracles import nearest_targets, pull_scatter, same_class, squared_distances
-from toy_data import neighborhoods, sorted_blobs, training_set
+from toy_data import device_targets, sorted_blobs, training_set
 
 from lnml.conditioning import scale_pull, whiten_pull
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SCALES = np.array([1e-8, 1e-3, 1.0, 1e8])
 SIZES = [14, 1, 12]
@@ -37,7 +40,9 @@ DATA = {
 
 def conditioned(X, y, P=None, weights=None):
     training = training_set(X, y)
-    targets = None if P is None else neighborhoods(P)
+    targets = None if P is None else device_targets(P)
+    if P is not None and weights is not None:
+        weights = training.kernels.array(weights)
     return whiten_pull(training.kernels, training.points, targets, weights)
 
 
@@ -83,7 +88,7 @@ def test_distances_are_the_same_both_ways(name, n_rows):
     assert inside.shape[0] <= min(n_rows, inside.shape[1])
     D = squared_distances(X, components)
     close = {"rtol": 1e-6, "atol": 1e-9 * D.max()}
-    np.testing.assert_allclose(squared_distances(found.points.data, inside), D, **close)
+    np.testing.assert_allclose(squared_distances(host(found.points.data), inside), D, **close)
     outside = found.to_original(inside, n_rows)
     assert outside.shape == components.shape
     np.testing.assert_allclose(squared_distances(X, outside), D, **close)
@@ -136,14 +141,14 @@ def test_identical_targets_have_no_pull():
     np.testing.assert_array_equal(found.pull, [0.0, 0.0])
     inside = found.to_conditioned(np.eye(2))
     D = squared_distances(X)
-    np.testing.assert_allclose(squared_distances(found.points.data, inside), D, atol=1e-12)
+    np.testing.assert_allclose(squared_distances(host(found.points.data), inside), D, atol=1e-12)
 
 
 def test_float32_stays_float32():
     X, y, P = toy("plain")
     found = conditioned(X.astype(np.float32), y, P)
-    assert found.points.data.dtype == np.float32
-    scatter = pull_scatter(found.points.data.astype(float), P)
+    assert found.points.dtype == np.float32
+    scatter = pull_scatter(host(found.points.data).astype(float), P)
     np.testing.assert_allclose(scatter, np.eye(4), atol=1e-5)
 
 
@@ -153,7 +158,7 @@ def test_scaling_gives_every_column_a_pull_of_one(name, classes):
     X, y, P = toy(name)
     training = training_set(X, y)
     P = 1.0 * same_class(y) if classes else P
-    targets, weights = (None, np.ones(len(SIZES))) if classes else (neighborhoods(P), None)
+    targets, weights = (None, np.ones(len(SIZES))) if classes else (device_targets(P), None)
     found = scale_pull(training.kernels, training.points, targets, weights)
     varying = np.ptp(X, axis=0) > 0
     scatter = found.matrix.T @ pull_scatter(X, P) @ found.matrix

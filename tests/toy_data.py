@@ -1,6 +1,7 @@
 """Small seeded data sets, and the library's view of them."""
 
 import numpy as np
+from devices import host_kernels
 
 from lnml.datasets import load_dataset
 from lnml.kernels import get_kernels
@@ -35,9 +36,9 @@ def class_start(y):
 
 
 def embedded(Z, y, dtype=np.float64):
-    """Class-sorted rows ``Z`` under the identity metric, and the kernels."""
+    """Class-sorted rows ``Z`` under the identity metric, and the kernels, all in NumPy arrays."""
     assert (np.diff(y) >= 0).all()
-    kernels = get_kernels()
+    kernels = host_kernels()
     points = kernels.points(np.asarray(Z, dtype=dtype), class_start(y))
     return kernels, kernels.embed(points, np.eye(points.data.shape[1]))
 
@@ -50,6 +51,11 @@ def training_set(X, y):
 def neighborhoods(P):
     """The library's form of a dense target matrix."""
     return Neighborhoods.from_graph(P)
+
+
+def device_targets(P):
+    """A dense target matrix as target neighbours on the device under test."""
+    return get_kernels().pattern(neighborhoods(P))
 
 
 def in_class_order(P, y):

@@ -127,7 +127,6 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     from lnml.neighborhoods.learned import nearest_neighborhoods
     from lnml.objectives.contract import TrainingSet
     from lnml.objectives.lmnn import LMNNTask, best_scale
-    from lnml.objectives.triplets import row_maximum
     from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])
@@ -139,7 +138,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
 
         def plain() -> None:
             embedding = kernels.embed(training.points, identity)
-            reach = row_maximum(kernels.distances(embedding, targets), targets)
+            reach = kernels.row_maximum(kernels.distances(embedding, targets), targets)
             found[:] = [kernels.within(embedding, 1.0 + reach)]
 
         plain_seconds, peak = repeat(plain, times)
@@ -191,7 +190,8 @@ def choose_given(
     """Assign from given costs: those of all pairs, and of the K_max cheapest of each row."""
     from scipy import sparse
 
-    from lnml.neighborhoods.assignment import Sizes, assign_neighborhoods, choose
+    from lnml.kernels.cpu.assignment import choose
+    from lnml.neighborhoods.assignment import assign_neighborhoods
     from lnml.neighborhoods.ranking import rank_sparse
 
     least, average, most = sizes
@@ -203,7 +203,7 @@ def choose_given(
         return assign_neighborhoods(matrix, y, k_min=least, k_av=average, k_max=most)
 
     def cheapest() -> Any:
-        return choose(ranked, Sizes(*sizes))
+        return choose(ranked, *sizes)[0]
 
     totals = [float(matrix[found.pairs()].sum()) for found in (everything(), cheapest())]
     return Reply(

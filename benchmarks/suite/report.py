@@ -136,7 +136,7 @@ def write(
         for stored, line in zip(content[name]["lines"], group.lines, strict=True):
             stored["verdict"] = line.verdict
     whole = {"quick": quick, "machine": machine, "groups": content}
-    data.write_text(json.dumps(_plain(whole), indent=1, ensure_ascii=False) + "\n")
+    data.write_text(json.dumps(plain(whole), indent=1, ensure_ascii=False) + "\n")
     return page, data
 
 
@@ -155,14 +155,14 @@ def read(folder: Path) -> tuple[dict[str, Group], dict[str, Any]]:
     return groups, whole["machine"]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Plain JSON: lists and numbers, no NumPy, and no infinities."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -30,15 +30,21 @@ def mnist(n: int, components: int) -> tuple[np.ndarray, np.ndarray]:
 
     All 60,000 in their order, or random ones (seed 0); the components are those of all 60,000.
     """
-    X, y = _projected_mnist(components)
+    X, y = _projected_mnist(components)[0]
     if n >= len(X):
         return X, y
     chosen = np.random.default_rng(0).permutation(len(X))[:n]
     return X[chosen], y[chosen]
 
 
+def mnist_test(components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 10,000 test rows of MNIST on the principal components of the training rows."""
+    return _projected_mnist(components)[1]
+
+
 @cache
-def _projected_mnist(components: int) -> tuple[np.ndarray, np.ndarray]:
+def _projected_mnist(components: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows with their labels."""
     folder = os.environ.get(VARIABLE)
     path = Path(folder or ".") / "mnist.npz"
     if folder is None or not path.exists():
@@ -47,17 +53,21 @@ def _projected_mnist(components: int) -> tuple[np.ndarray, np.ndarray]:
             f"X (70,000 x 784, uint8), y and split (0 for the 60,000 training rows)"
         )
     with np.load(path) as stored:
-        training = stored["split"] == 0
-        X, y = stored["X"][training], stored["y"][training]
-    mean = X.mean(axis=0)
-    parts = [X[low : low + 4096] for low in range(0, len(X), 4096)]
+        X, training = stored["X"], stored["split"] == 0
+        labels = np.unique(stored["y"], return_inverse=True)[1].astype(np.int64)
+    mean = X[training].mean(axis=0)
     covariance = np.zeros((X.shape[1], X.shape[1]))
-    for part in parts:
+    for part in _parts(X[training]):
         centred = part - mean
         covariance += centred.T @ centred
     axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :components]
-    projected = [((part - mean) @ axes).astype(np.float32) for part in parts]
-    return np.concatenate(projected), np.unique(y, return_inverse=True)[1].astype(np.int64)
+    projected = np.concatenate([((part - mean) @ axes).astype(np.float32) for part in _parts(X)])
+    return [(projected[rows], labels[rows]) for rows in (training, ~training)]
+
+
+def _parts(X: np.ndarray) -> list[np.ndarray]:
+    """Rows in parts that are small in float64."""
+    return [X[low : low + 4096] for low in range(0, len(X), 4096)]
 
 
 def save(folder: Path, name: str, **arrays: np.ndarray) -> Path:

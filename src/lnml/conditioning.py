@@ -9,7 +9,7 @@ solvers need ten times fewer steps in these. See docs/lmnn.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Conditioning(LinearCoordinates):
 
 
 def whiten_pull(
-    kernels: Kernels, points: Points, targets: Pattern | None, weights: np.ndarray | None = None
+    kernels: Kernels, points: Points, targets: Pattern | None, weights: Any = None
 ) -> Conditioning:
     """Coordinates in which the weighted pull scatter is the identity.
 
@@ -83,18 +83,18 @@ def whiten_pull(
         The data as given, n x d.
     targets : Pattern or None
         Target pairs; None stands for all pairs of the same class.
-    weights : ndarray aligned with targets, or with the classes
+    weights : array of the device aligned with targets, or ndarray with the classes
         Weight of each pair; default all ones, or 1 / (class size - 1) for classes.
     """
-    scaled, scale, unscale = _unit_spread(points.data)
-    basis = _span(kernels.gram(scaled, scaled) / points.n_rows)
-    scatter = _pull_scatter(kernels, scaled, points.class_start, targets, weights)
+    scaled, scale, unscale = _unit_spread(kernels, points)
+    basis = _span(kernels.gram(scaled.data, scaled.data) / points.n_rows)
+    scatter = _pull_scatter(kernels, scaled, targets, weights)
     values, vectors = np.linalg.eigh(basis.T @ scatter @ basis)
     values, clipped = _clip(values)
     rotation = basis @ vectors
     whitening = rotation / np.sqrt(clipped)
     return Conditioning(
-        points=kernels.points((scaled @ whitening).astype(scaled.dtype), points.class_start),
+        points=kernels.mapped(scaled, whitening),
         pull=values / clipped,
         matrix=whitening / scale[:, None],
         inverse=(rotation * np.sqrt(clipped) * unscale[:, None]).T,
@@ -102,52 +102,49 @@ def whiten_pull(
 
 
 def scale_pull(
-    kernels: Kernels, points: Points, targets: Pattern | None, weights: np.ndarray | None = None
+    kernels: Kernels, points: Points, targets: Pattern | None, weights: Any = None
 ) -> Conditioning:
     """Columns in units of their own pull, for a diagonal metric; constant ones are left out.
 
     Parameters are those of :func:`whiten_pull`; only the diagonal of the pull
     scatter is one.
     """
-    scaled, scale, unscale = _unit_spread(points.data)
+    scaled, scale, unscale = _unit_spread(kernels, points)
     varying = np.flatnonzero(unscale)
-    scatter = _pull_scatter(kernels, scaled, points.class_start, targets, weights)
+    scatter = _pull_scatter(kernels, scaled, targets, weights)
     values, clipped = _clip(np.diag(scatter)[varying])
     unit, columns = np.sqrt(clipped), np.eye(scale.size)[:, varying]
     return Conditioning(
-        points=kernels.points((scaled[:, varying] / unit).astype(scaled.dtype), points.class_start),
+        points=kernels.mapped(scaled, columns / unit),
         pull=values / clipped,
         matrix=columns / unit / scale[:, None],
         inverse=(columns * unit * unscale[:, None]).T,
     )
 
 
-def _unit_spread(data: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _unit_spread(kernels: Kernels, points: Points) -> tuple[Points, np.ndarray, np.ndarray]:
     """Columns of mean zero and spread one; what they were divided by, and multiplied with to undo.
 
     Constant columns are divided by infinity, and zero undoes that.
     """
-    mean = data.mean(axis=0, dtype=np.float64)
-    spread = data.std(axis=0, dtype=np.float64)
+    columns = kernels.columns(points)
     # Asked of the values: the computed spread of a constant column may be rounding.
-    constant = data.max(axis=0) == data.min(axis=0)
-    scale = np.where(constant, np.inf, spread)
-    scaled = ((data - mean) / scale).astype(data.dtype)
-    return scaled, scale, np.where(constant, 0.0, spread)
+    constant = columns.highest == columns.lowest
+    scale = np.where(constant, np.inf, columns.spread)
+    unscale = np.where(constant, 0.0, columns.spread)
+    return kernels.standardized(points, columns.mean, scale), scale, unscale
 
 
 def _pull_scatter(
-    kernels: Kernels,
-    scaled: np.ndarray,
-    class_start: np.ndarray,
-    targets: Pattern | None,
-    weights: np.ndarray | None,
+    kernels: Kernels, scaled: Points, targets: Pattern | None, weights: Any
 ) -> np.ndarray:
     """Sum over target pairs of weight * v v^T."""
     if targets is None:
-        return _within_class_scatter(kernels, scaled, class_start, weights)
-    weights = np.ones(targets.size) if weights is None else weights
-    scatter = kernels.gram(kernels.laplacian([(targets, weights, 1.0)], scaled), scaled)
+        sizes = np.diff(scaled.class_start)
+        by_class = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
+        return kernels.class_scatter(scaled, by_class)
+    edges = [(targets, weights, 1.0)]
+    scatter = kernels.gram(kernels.laplacian(edges, scaled.data), scaled.data)
     return (scatter + scatter.T) / 2
 
 
@@ -164,20 +161,3 @@ def _span(correlation: np.ndarray) -> np.ndarray:
     """Orthonormal basis (d x e) of the directions in which scaled data vary at all."""
     values, vectors = np.linalg.eigh(correlation)
     return vectors[:, values > VARIANCE_FLOOR * max(values[-1], 1.0)]
-
-
-def _within_class_scatter(
-    kernels: Kernels, scaled: np.ndarray, class_start: np.ndarray, weights: np.ndarray | None
-) -> np.ndarray:
-    """Sum over same-class pairs (i, j) of weight * v v^T, from class means alone."""
-    sizes = np.diff(class_start)
-    weights = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
-    scatter = np.zeros((scaled.shape[1], scaled.shape[1]))
-    for weight, (low, high) in zip(weights, pairwise(class_start), strict=True):
-        if high - low < 2:
-            continue
-        centred = scaled[low:high] - scaled[low:high].mean(axis=0, dtype=np.float64).astype(
-            scaled.dtype
-        )
-        scatter += 2.0 * weight * (high - low) * kernels.gram(centred, centred)
-    return scatter

@@ -22,14 +22,14 @@ CANDIDATES_PER_ROW = 100
 
 
 def estimate_memory(
-    estimator: Any, n_samples: int, n_features: int, dtype: Any = np.float64
+    estimator: Any, n_samples: int, n_features: int, dtype: Any = np.float64, device: Any = "cpu"
 ) -> int:
     """Estimate the peak memory of a fit, beyond the data and the running process.
 
     An estimate for planning: what a fit with impostors needs depends on how many
     of them are within reach of a row, which only the data tell. A fit never
-    keeps more of them than fit scikit-learn's ``working_memory``; it raises a
-    MemoryError that says so where it would have to.
+    keeps more of them than fit scikit-learn's ``working_memory``, or a fifth of a
+    GPU's free memory; it raises a MemoryError that says so where it would have to.
 
     Parameters
     ----------
@@ -40,6 +40,8 @@ def estimate_memory(
         Shape of the training data.
     dtype : dtype, default=float64
         float32 or float64.
+    device : str or torch.device, default='cpu'
+        Where the fit runs; for a GPU its own memory is meant.
 
     Returns
     -------
@@ -60,6 +62,10 @@ def estimate_memory(
     itemsize = np.dtype(dtype).itemsize
     total = DATA_COPIES * n_samples * n_features * itemsize
     square = 6 * n_features * n_features * 8
+    if str(device) != "cpu":
+        pairs = 0 if isinstance(base, (MCML, NCA, MMC)) else n_samples * CANDIDATES_PER_ROW
+        itemsize = 8 if isinstance(base, MMC) else itemsize
+        return total + square + _torch_scratch(n_samples, pairs, itemsize, str(device))
     if isinstance(base, (MCML, NCA)):
         # Imported here: the compiled kernels would slow `import lnml` down.
         from lnml.kernels.cpu.pair_weights import scratch_bytes as softmax_bytes
@@ -72,3 +78,16 @@ def estimate_memory(
         total += (DATA_COPIES - 1) * n_samples * n_features * (8 - itemsize)
         return total + square + scratch_bytes(n_samples)
     return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES
+
+
+def _torch_scratch(n_samples: int, n_pairs: int, itemsize: int, device: str) -> int:
+    """Bytes of a working set of pairs, and of tiles of rows, in the torch kernels."""
+    from lnml.kernels.torch import device as torch_device
+
+    try:
+        free = torch_device.free_bytes(torch_device.parse_device(device))
+        room = torch_device.tile_bytes(free)
+    except RuntimeError:
+        # The GPU is elsewhere: a large one is assumed.
+        room = torch_device.LARGEST_TILE
+    return n_pairs * torch_device.PAIR_BYTES + min(room, 2 * n_samples * n_samples * itemsize)

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from lnml.tensors import check_tensor, host_array, is_tensor, matmul
+
 
 def check_pairs(pairs: Any, n_features: int | None = None) -> np.ndarray:
     """Return pairs of points (m, 2, d) as floats, or say what is wrong with them."""
@@ -38,30 +40,32 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """
 
     not_coupled_because: str = ""
-    components_: np.ndarray
+    components_: Any
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Any:
         """Map rows so that their Euclidean distance is the learned distance.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or torch tensor of shape (n, d)
             Data.
 
         Returns
         -------
-        Z : ndarray of shape (n, r)
+        Z : ndarray, or tensor if X is one, of shape (n, r)
         """
         check_is_fitted(self)
+        if is_tensor(X):
+            return matmul(check_tensor(X, self.n_features_in_), self.components_)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return X @ self.components_.astype(X.dtype, copy=False).T
+        return matmul(X, self.components_)
 
-    def get_mahalanobis_matrix(self) -> np.ndarray:
+    def get_mahalanobis_matrix(self) -> Any:
         """Return M = L^T L, shape (d, d): D(a, b)^2 = (a - b)^T M (a - b)."""
         check_is_fitted(self)
         return self.components_.T @ self.components_
 
-    def pair_distance(self, pairs: Any) -> np.ndarray:
+    def pair_distance(self, pairs: Any) -> Any:
         """Learned distance of each pair.
 
         Parameters
@@ -74,10 +78,13 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         distances : ndarray of shape (m,)
         """
         check_is_fitted(self)
+        if is_tensor(pairs):
+            ends = (self.transform(pairs[:, end]) for end in range(2))
+            return (next(ends) - next(ends)).norm(dim=1)
         pairs = check_pairs(pairs, self.n_features_in_)
-        return np.linalg.norm((pairs[:, 0] - pairs[:, 1]) @ self.components_.T, axis=1)
+        return np.linalg.norm((pairs[:, 0] - pairs[:, 1]) @ host_array(self.components_).T, axis=1)
 
-    def pair_score(self, pairs: Any) -> np.ndarray:
+    def pair_score(self, pairs: Any) -> Any:
         """Similarity of each pair: minus its distance, so that larger is closer."""
         return -self.pair_distance(pairs)
 
@@ -88,7 +95,7 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         scikit-learn take a callable metric.
         """
         check_is_fitted(self)
-        components = self.components_.copy()
+        components = host_array(self.components_).copy()
 
         def metric(u: Any, v: Any, squared: bool = False) -> float:
             difference = components @ (np.asarray(u) - np.asarray(v))

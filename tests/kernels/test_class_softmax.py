@@ -9,6 +9,8 @@ from toy_data import embedded, lattice, sorted_blobs
 
 from lnml.kernels.cpu import threads
 
+pytestmark = pytest.mark.usefixtures("device")
+
 SIZES = [[30, 1, 45], [1500, 700], [2] * 200 + [1000]]
 
 

@@ -7,6 +7,8 @@ from toy_data import embedded, neighborhoods, sorted_blobs
 
 from lnml.kernels.protocol import Multipliers, Pattern
 
+pytestmark = pytest.mark.usefixtures("device")
+
 SIZES = [25, 1, 40, 14]
 GAMMAS = [0.0, 0.05, 0.7]
 

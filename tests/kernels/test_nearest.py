@@ -9,6 +9,8 @@ from scipy.stats import ortho_group
 from sklearn import config_context
 from toy_data import embedded, lattice, sorted_blobs
 
+pytestmark = pytest.mark.usefixtures("device")
+
 DTYPES = [np.float64, np.float32]
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 import oracles
 import pytest
+from devices import host_kernels
 from oracles import squared_distances
 from toy_data import embedded, neighborhoods, pattern_matrix, sorted_blobs
 
-from lnml.kernels import get_kernels
 from lnml.kernels.protocol import Pattern, round_ties
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SIZES = [30, 1, 45]
 MANY = [1500, 700]
@@ -24,7 +26,7 @@ def random_pattern(n, share, seed):
 def test_embedding_and_its_rows(dtype, rtol):
     X, y = sorted_blobs(0, SIZES, 5)
     components = np.random.default_rng(1).standard_normal((3, 5))
-    kernels = get_kernels()
+    kernels = host_kernels()
     points = kernels.points(X.astype(dtype), np.array([0, 30, 31, y.size]))
     np.testing.assert_array_equal(points.row_class, y)
     embedding = kernels.embed(points, components)
@@ -60,7 +62,7 @@ def test_laplacian_of_signed_weights_on_two_patterns(class_sizes, dtype, rtol):
         for p, w, factor in zip(patterns, weights, factors, strict=True)
     )
     edges = list(zip(patterns, weights, factors, strict=True))
-    found = get_kernels().laplacian(edges, values)
+    found = host_kernels().laplacian(edges, values)
     assert found.dtype == dtype
     expected = oracles.laplacian(W) @ values.astype(float)
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
@@ -69,7 +71,7 @@ def test_laplacian_of_signed_weights_on_two_patterns(class_sizes, dtype, rtol):
 def test_laplacian_of_one_pair():
     pattern = Pattern(np.array([0, 1, 1, 1]), np.array([2], dtype=np.int32))
     values = np.array([[1.0], [5.0], [4.0]])
-    found = get_kernels().laplacian([(pattern, np.array([2.0]), 0.5)], values)
+    found = host_kernels().laplacian([(pattern, np.array([2.0]), 0.5)], values)
     np.testing.assert_allclose(found, [[-3.0], [0.0], [3.0]])
 
 
@@ -79,7 +81,7 @@ def test_gram_in_float64(n_rows, dtype):
     rng = np.random.default_rng(0)
     left = (100.0 + rng.standard_normal((n_rows, 3))).astype(dtype)
     right = (100.0 + rng.standard_normal((n_rows, 2))).astype(dtype)
-    found = get_kernels().gram(left, right)
+    found = host_kernels().gram(left, right)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, left.astype(float).T @ right.astype(float), rtol=1e-12)
 

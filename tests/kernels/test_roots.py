@@ -7,6 +7,8 @@ from toy_data import embedded, lattice, sorted_blobs
 
 from lnml.kernels.cpu import threads
 
+pytestmark = pytest.mark.usefixtures("device")
+
 SIZES = [30, 1, 45]
 MANY = [700, 3, 900, 80]
 PRECISION = [(np.float64, 1e-10), (np.float32, 2e-5)]

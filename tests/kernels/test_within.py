@@ -7,6 +7,8 @@ from toy_data import embedded, lattice, pattern_matrix, sorted_blobs
 
 from lnml.kernels.protocol import TooManyPairs
 
+pytestmark = pytest.mark.usefixtures("device")
+
 # More rows than one tile is high or wide, with class boundaries inside tiles.
 MANY = [300, 1, 450, 399, 60]
 

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from devices import host
 from oracles import (
     least_assignment_cost,
     lmnn_pair_costs,
@@ -15,10 +16,13 @@ from oracles import (
 from toy_data import lattice, sorted_blobs, training_set
 
 from lnml import assign_neighborhoods
+from lnml.kernels import get_kernels
 from lnml.neighborhoods.assignment import Sizes
 from lnml.neighborhoods.learned import assign_at_metric, nearest_neighborhoods
 from lnml.objectives.lmnn import LMNNProblem
 from lnml.objectives.mcml import MCMLProblem
+
+pytestmark = pytest.mark.usefixtures("device")
 
 CLASS_SIZES = [[20, 15], [30, 1, 12, 3], [8, 8, 8]]
 SIZES = [Sizes(1, 3, 5), Sizes(0, 1, 4), Sizes(2, 2, 2), Sizes(0, 4, 4), Sizes(2, 2, 40)]
@@ -113,8 +117,7 @@ class AnyCosts:
         self.costs = costs
 
     def pair_costs(self, components, pairs):
-        rows = np.repeat(np.arange(pairs.indptr.size - 1), np.diff(pairs.indptr))
-        return self.costs[rows, pairs.indices]
+        return get_kernels().array(self.costs[host(pairs).pairs()])
 
     def free_term(self, components):
         return 7.5

@@ -5,12 +5,14 @@ import pytest
 from oracles import nearest_targets, same_class, smoothed_hinge, squared_distances, triplets
 from scipy.optimize import check_grad, minimize_scalar
 from sdp import frobenius_optimum
-from toy_data import blobs, in_class_order, neighborhoods, sorted_blobs, training_set
+from toy_data import blobs, device_targets, in_class_order, sorted_blobs, training_set
 
 from lnml import RelativeComparisons, SupportVectorMetric
 from lnml.kernels import get_kernels
 from lnml.objectives.frobenius import FrobeniusProblem, WeightedBasisProblem, best_scale
 from lnml.solvers.saddles import leave_saddle
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SOLVER = 1e-6
 
@@ -86,7 +88,7 @@ def test_bound_optimum_objective(seed, class_sizes, d, k, C, kind):
     P = nearest_targets(squared_distances(X), y, k)
     basis = bases(d, seed)[kind]
     start = np.eye(d) if basis is None else basis.T
-    targets = neighborhoods(in_class_order(P, y))
+    targets = device_targets(in_class_order(P, y))
     found = make_problem(X, y, C, basis).solve(targets, start, tol=1e-4)
     near, far = differences(X, y, P)
     optimum = frobenius_optimum(near, far, C, basis)
@@ -101,7 +103,7 @@ def test_columns_of_different_units(kind, scales):
     P = nearest_targets(squared_distances(X), y, 2)
     X = X * scales
     found = make_problem(X, y, 1.0, bases(3)[kind]).solve(
-        neighborhoods(in_class_order(P, y)), np.eye(3), tol=1e-3
+        device_targets(in_class_order(P, y)), np.eye(3), tol=1e-3
     )
     near, far = differences(X, y, P)
     assert found.converged and found.gap <= 1e-3
@@ -134,7 +136,7 @@ def test_degenerate_data(kind, degenerate):
     P = nearest_targets(squared_distances(X), y, 2)
     basis = bases(3)[kind]
     start = np.eye(3) if basis is None else basis.T
-    targets = neighborhoods(in_class_order(P, y))
+    targets = device_targets(in_class_order(P, y))
     found = make_problem(X, y, 1.0, basis).solve(targets, start, tol=1e-3)
     near, far = differences(X, y, P)
     assert_certified(
@@ -151,7 +153,7 @@ def test_optimum_of_any_start():
     rng = np.random.default_rng(8)
     for start in (1e-3 * np.eye(3), 1e3 * np.eye(3), rng.standard_normal((3, 3)), np.eye(3)[:1]):
         start = np.vstack([start, np.zeros((3 - len(start), 3))])
-        found = problem.solve(neighborhoods(in_class_order(P, y)), start, tol=1e-3)
+        found = problem.solve(device_targets(in_class_order(P, y)), start, tol=1e-3)
         assert_certified(found, near, far, 1.0, optimum, tol=1e-3)
 
 
@@ -179,7 +181,7 @@ def test_given_triplets(kind, C):
 def make_task(kind, seed=0, C=0.7, d=3):
     X, y = sorted_blobs(seed, [12, 1, 15, 9], d)
     P = nearest_targets(squared_distances(X), y, 3)
-    coordinates, task = make_problem(X, y, C, bases(d)[kind]).prepare(neighborhoods(P), None)
+    coordinates, task = make_problem(X, y, C, bases(d)[kind]).prepare(device_targets(P), None)
     return coordinates, task, X, y, P
 
 
@@ -263,7 +265,7 @@ def test_a_lost_weight_comes_back():
     """Zero weights are saddles; the components stay diagonal when they are left."""
     X, y = blobs(6, [12, 12], 3)
     P = nearest_targets(squared_distances(X), y, 2)
-    targets, problem = neighborhoods(in_class_order(P, y)), make_problem(X, y, 1.0, np.eye(3))
+    targets, problem = device_targets(in_class_order(P, y)), make_problem(X, y, 1.0, np.eye(3))
     full = problem.solve(targets, np.eye(3), tol=1e-4)
     used = np.flatnonzero(full.components.any(axis=1))
     assert used.size > 1
@@ -301,7 +303,7 @@ def test_pair_costs_and_free_term():
     X, y = sorted_blobs(4, [12, 1, 15, 9], 3)
     components = np.random.default_rng(4).standard_normal((2, 3))
     D = squared_distances(X, components)
-    pairs = neighborhoods(same_class(y))
+    pairs = device_targets(same_class(y))
     problem = make_problem(X, y, 0.3, None)
     rows, columns = pairs.pairs()
     expected = [

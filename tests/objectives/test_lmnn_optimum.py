@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from oracles import lmnn_objective, nearest_targets, squared_distances
 from sdp import lmnn_optimum
-from toy_data import blobs, in_class_order, neighborhoods, training_set
+from toy_data import blobs, device_targets, in_class_order, training_set
 
 from lnml.conditioning import whiten_pull
 from lnml.objectives.lmnn import LMNNProblem, LMNNTask
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SOLVER = 1e-6
 
@@ -16,7 +18,7 @@ def solve(X, y, P, push_weight, tol, start=None):
     """Solution by the library; its components refer to X as given."""
     problem = LMNNProblem(training_set(X, y), push_weight, max_iter=200)
     start = np.eye(X.shape[1]) if start is None else start
-    return problem.solve(neighborhoods(in_class_order(P, y)), start, tol=tol)
+    return problem.solve(device_targets(in_class_order(P, y)), start, tol=tol)
 
 
 def assert_certified(solution, X, y, P, push_weight, optimum, tol, accuracy=SOLVER):
@@ -141,7 +143,7 @@ def test_bound_holds_at_any_metric_multipliers_and_smoothing(smoothing):
     X, y = X[order], y[order]
     P = nearest_targets(squared_distances(X), y, 2)
     optimum = lmnn_optimum(X, y, P, 0.4)
-    training, targets = training_set(X, y), neighborhoods(P)
+    training, targets = training_set(X, y), device_targets(P)
     conditioning = whiten_pull(training.kernels, training.points, targets)
     task = LMNNTask(training.kernels, conditioning, targets, 0.4)
     rng = np.random.default_rng(12)
@@ -161,7 +163,7 @@ def test_the_bound_of_a_working_set_holds_too():
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
     P = nearest_targets(squared_distances(X), y, 2)
-    training, targets = training_set(X, y), neighborhoods(P)
+    training, targets = training_set(X, y), device_targets(P)
     conditioning = whiten_pull(training.kernels, training.points, targets)
     task = LMNNTask(training.kernels, conditioning, targets, 0.5)
     components = 2.0 * np.eye(3)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import host, host_kernels
 from oracles import (
     central_differences,
     lmnn_objective,
@@ -15,12 +16,14 @@ from oracles import (
 )
 from scipy.optimize import minimize_scalar
 from sklearn import config_context
-from toy_data import embedded, neighborhoods, sorted_blobs, training_set
+from toy_data import class_start, device_targets, sorted_blobs, training_set
 
 from lnml.conditioning import Conditioning, whiten_pull
+from lnml.kernels import get_kernels
 from lnml.kernels.protocol import Multipliers
 from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale
-from lnml.objectives.triplets import carry_over, row_maximum
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SIZES = [12, 1, 15, 9]
 
@@ -29,7 +32,7 @@ def make_task(seed, push_weight=0.5, n_features=4, class_sizes=SIZES):
     """A task in conditioned coordinates, and everything a dense computation needs."""
     X, y = sorted_blobs(seed, class_sizes, n_features)
     P = nearest_targets(squared_distances(X), y, 3)
-    targets = neighborhoods(P)
+    targets = device_targets(P)
     training = training_set(X, y)
     conditioning = whiten_pull(training.kernels, training.points, targets)
     task = LMNNTask(training.kernels, conditioning, targets, push_weight)
@@ -141,20 +144,21 @@ def test_pair_costs(push_weight, class_sizes):
     D = squared_distances(X, components)
     wanted = same_class(y) & (np.random.default_rng(5).random(D.shape) < 0.3)
     wanted[3] = False
-    pairs = neighborhoods(wanted)
+    pairs = device_targets(wanted)
     problem = LMNNProblem(training_set(X, y), push_weight, 1)
     with config_context(working_memory=1):
-        costs = problem.pair_costs(components, pairs)
-    expected = lmnn_pair_costs(D, y, push_weight)[pairs.pairs()]
+        costs = host(problem.pair_costs(components, pairs))
+    expected = lmnn_pair_costs(D, y, push_weight)[host(pairs).pairs()]
     np.testing.assert_allclose(costs, expected, rtol=1e-10)
     assert problem.free_term(components) == 0.0
 
 
 def test_largest_value_of_each_row():
-    pairs = neighborhoods(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]]))
-    np.testing.assert_array_equal(row_maximum(np.array([1.0, 5.0, 2.0]), pairs), [5, -np.inf, 2])
-    nobody = neighborhoods(np.zeros((2, 2)))
-    np.testing.assert_array_equal(row_maximum(np.zeros(0), nobody), [-np.inf, -np.inf])
+    pairs = device_targets(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]]))
+    largest = host_kernels().row_maximum
+    np.testing.assert_array_equal(largest(np.array([1.0, 5.0, 2.0]), pairs), [5, -np.inf, 2])
+    nobody = device_targets(np.zeros((2, 2)))
+    np.testing.assert_array_equal(largest(np.zeros(0), nobody), [-np.inf, -np.inf])
 
 
 def random_multipliers(P, y, seed):
@@ -195,7 +199,7 @@ def test_multipliers_of_surviving_pairs_are_carried_over(seed):
     rng = np.random.default_rng(seed)
     before, after = (same_class(y) & (rng.random((y.size, y.size)) < 0.5) for _ in range(2))
     old, by_triplet = random_multipliers(before, y, seed)
-    new = carry_over(old, neighborhoods(before), neighborhoods(after))
+    new = host_kernels().carry_over(old, device_targets(before), device_targets(after))
     expected = {(i, j, l): a for (i, j, l), a in by_triplet.items() if after[i, j]}
     assert 0 < len(expected) < len(by_triplet)
     assert as_triplets(new, after) == expected
@@ -205,15 +209,16 @@ def test_multipliers_of_the_same_pairs_stay():
     y = np.repeat([0, 1], [5, 5])
     P = nearest_targets(squared_distances(np.arange(10.0)[:, None]), y, 2)
     old, by_triplet = random_multipliers(P, y, 0)
-    assert as_triplets(carry_over(old, neighborhoods(P), neighborhoods(P)), P) == by_triplet
+    kept = host_kernels().carry_over(old, device_targets(P), device_targets(P))
+    assert as_triplets(kept, P) == by_triplet
 
 
 def plain_task(Z, y, P, push_weight):
     """A task in the coordinates as given."""
-    kernels, embedding = embedded(Z, y)
-    d = Z.shape[1]
-    conditioning = Conditioning(embedding.points, np.eye(d), np.eye(d), np.ones(d))
-    return LMNNTask(kernels, conditioning, neighborhoods(P), push_weight)
+    kernels, d = get_kernels(), Z.shape[1]
+    points = kernels.points(Z, class_start(y))
+    conditioning = Conditioning(points, np.eye(d), np.eye(d), np.ones(d))
+    return LMNNTask(kernels, conditioning, device_targets(P), push_weight)
 
 
 @pytest.mark.parametrize("push_weight, scale", [(0.5, 1 / 3), (0.2, 1 / 8)])

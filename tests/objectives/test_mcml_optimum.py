@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from oracles import mcml_objective, nearest_targets, same_class, squared_distances
 from sdp import mcml_optimum
-from toy_data import blobs, in_class_order, neighborhoods, training_set
+from toy_data import blobs, device_targets, in_class_order, training_set
 
 from lnml.objectives.mcml import MCMLProblem
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SOLVER = 1e-6
 
@@ -14,7 +16,7 @@ SOLVER = 1e-6
 def solve(X, y, P, tol, start=None):
     """Solution by the library; P None stands for all rows of the same class."""
     problem = MCMLProblem(training_set(X, y), max_iter=100)
-    targets = None if P is None else neighborhoods(in_class_order(P, y))
+    targets = None if P is None else device_targets(in_class_order(P, y))
     start = np.eye(X.shape[1]) if start is None else start
     return problem.solve(targets, start, tol=tol)
 

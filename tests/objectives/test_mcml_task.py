@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import host
 from oracles import (
     central_differences,
     laplacian,
@@ -13,10 +14,12 @@ from oracles import (
     same_class,
     squared_distances,
 )
-from toy_data import neighborhoods, sorted_blobs, training_set
+from toy_data import device_targets, sorted_blobs, training_set
 
 from lnml.conditioning import whiten_pull
 from lnml.objectives.mcml import MCMLProblem, MCMLTask, target_counts
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SIZES = [12, 1, 15, 9]
 
@@ -26,10 +29,13 @@ def make_task(seed, k=None, n_features=3):
     X, y = sorted_blobs(seed, SIZES, n_features)
     training = training_set(X, y)
     P = same_class(y) * 1.0 if k is None else nearest_targets(squared_distances(X), y, k)
-    targets = None if k is None else neighborhoods(P)
+    targets = None if k is None else device_targets(P)
     counts = target_counts(training, targets)
-    np.testing.assert_array_equal(counts, P.sum(axis=1))
-    weights = None if k is None else np.repeat(1.0 / np.maximum(counts, 1), counts)
+    np.testing.assert_array_equal(host(counts), P.sum(axis=1))
+    weights = None
+    if k is not None:
+        sizes = host(counts)
+        weights = training.kernels.array(np.repeat(1.0 / np.maximum(sizes, 1), sizes))
     conditioning = whiten_pull(training.kernels, training.points, targets, weights)
     return MCMLTask(training.kernels, conditioning, counts), conditioning, X, y, P
 
@@ -96,10 +102,10 @@ def test_pair_costs_add_up_to_the_objective(k):
     components = random_components(4, 2)
     D = squared_distances(X, components)
     P = nearest_targets(D, y, k)
-    pairs = neighborhoods(P)
+    pairs = device_targets(P)
     problem = MCMLProblem(training_set(X, y), 1)
-    costs = problem.pair_costs(components, pairs)
-    np.testing.assert_allclose(costs, mcml_pair_costs(D, k)[pairs.pairs()], rtol=1e-10)
+    costs = host(problem.pair_costs(components, pairs))
+    np.testing.assert_allclose(costs, mcml_pair_costs(D, k)[host(pairs).pairs()], rtol=1e-10)
     assert costs.sum() == pytest.approx(mcml_objective(X, P, components), rel=1e-10)
     assert problem.free_term(components) == 0.0
 
@@ -108,7 +114,7 @@ def test_pair_costs_of_rows_without_pairs():
     X, y = sorted_blobs(5, [6, 1, 5], 2)
     P = nearest_targets(squared_distances(X), y, 2)
     P[2] = 0.0
-    costs = MCMLProblem(training_set(X, y), 1).pair_costs(np.eye(2), neighborhoods(P))
+    costs = host(MCMLProblem(training_set(X, y), 1).pair_costs(np.eye(2), device_targets(P)))
     assert costs.size == P.sum()
     assert costs.sum() == pytest.approx(mcml_objective(X, P, np.eye(2)), rel=1e-10)
 

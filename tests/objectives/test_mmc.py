@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import host, host_kernels
 from oracles import (
     central_differences,
     mmc_ratio,
@@ -15,9 +16,9 @@ from oracles import (
 from sdp import mmc_optimum
 from toy_data import (
     blobs,
+    device_targets,
     in_class_order,
     lattice,
-    neighborhoods,
     small_dataset,
     sorted_blobs,
     training_set,
@@ -25,8 +26,10 @@ from toy_data import (
 
 from lnml.conditioning import scale_pull, whiten_pull
 from lnml.kernels import get_kernels
-from lnml.objectives.mmc import MMCProblem, MMCTask, pair_roots, solve_pairs
+from lnml.objectives.mmc import MMCProblem, MMCTask, solve_pairs
 from lnml.solvers.monitor import Monitor
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SOLVER = 1e-6
 
@@ -39,7 +42,7 @@ def solve(X, y, k, *, diagonal=False, tol=1e-4, start=None):
     """Solution by the library, and the target matrix; k None stands for the classes."""
     P = targets_of(X, y, k)
     problem = MMCProblem(training_set(X, y), diagonal, max_iter=100)
-    targets = None if k is None else neighborhoods(in_class_order(P, y))
+    targets = None if k is None else device_targets(in_class_order(P, y))
     return problem.solve(targets, np.eye(X.shape[1]) if start is None else start, tol=tol), P
 
 
@@ -180,7 +183,7 @@ def test_a_start_that_sees_nothing():
     solution, P = solve(X, y, None, start=np.eye(1, 3))
     assert np.isfinite(solution.components).all()
     assert solution.objective == pytest.approx(mmc_ratio(X, y, P, solution.components), rel=1e-8)
-    costs = MMCProblem(training_set(X, y), False, 1).pair_costs(np.eye(1, 3), neighborhoods(P))
+    costs = MMCProblem(training_set(X, y), False, 1).pair_costs(np.eye(1, 3), device_targets(P))
     np.testing.assert_array_equal(costs, 0.0)
 
 
@@ -188,7 +191,7 @@ def make_task(seed, diagonal, k=None):
     X, y = sorted_blobs(seed, [12, 1, 15], 3)
     training = training_set(X, y)
     P = targets_of(X, y, k)
-    targets = None if k is None else neighborhoods(P)
+    targets = None if k is None else device_targets(P)
     weights = np.ones(3) if k is None else None
     condition = scale_pull if diagonal else whiten_pull
     conditioning = condition(training.kernels, training.points, targets, weights)
@@ -237,26 +240,29 @@ def test_pair_costs_add_up_to_the_objective():
     X, y = sorted_blobs(4, [14, 11, 8], 3)
     components = 7.0 * np.random.default_rng(4).standard_normal((2, 3))
     P = nearest_targets(squared_distances(X, components), y, 2)
-    pairs = neighborhoods(P)
+    pairs = device_targets(P)
     problem = MMCProblem(training_set(X, y), False, 1)
-    costs = problem.pair_costs(components, pairs)
+    costs = host(problem.pair_costs(components, pairs))
     D = squared_distances(X, components)
-    np.testing.assert_allclose(costs, (D / root_sum(D, y) ** 2)[pairs.pairs()], rtol=1e-9)
+    np.testing.assert_allclose(costs, (D / root_sum(D, y) ** 2)[host(pairs).pairs()], rtol=1e-9)
     assert costs.sum() == pytest.approx(mmc_ratio(X, y, P, components), rel=1e-9)
     assert problem.free_term(components) == 0.0
 
 
-def test_pair_roots():
+def test_sum_of_lengths():
     differences = np.random.default_rng(5).standard_normal((30, 4))
     differences[3] = 0.0
     components = np.random.default_rng(6).standard_normal((2, 4))
-    total, slopes = pair_roots(differences, components)
+    kernels = host_kernels()
+    points = kernels.points(differences, np.array([0, 30]))
+    total, slopes = kernels.length_sums(points, components)
     lengths = np.linalg.norm(differences @ components.T, axis=1)
     assert total == pytest.approx(lengths.sum(), rel=1e-9)
     seen = lengths > 0
     expected = (differences[seen].T * (0.5 / lengths[seen])) @ differences[seen]
     np.testing.assert_allclose(slopes, expected, rtol=1e-9)
-    assert pair_roots(np.zeros((2, 4)), components)[0] == 0.0
+    nothing = kernels.points(np.zeros((2, 4)), np.array([0, 2]))
+    assert kernels.length_sums(nothing, components)[0] == 0.0
 
 
 @pytest.mark.parametrize("diagonal", [False, True])

@@ -11,6 +11,8 @@ from lnml.conditioning import Conditioning
 from lnml.datasets import load_dataset
 from lnml.objectives.nca import NCATask
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 def task_of(X, y):
     """NCA in the coordinates of the data."""

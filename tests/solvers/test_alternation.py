@@ -18,6 +18,8 @@ from lnml.objectives.contract import Solution
 from lnml.solvers.alternation import alternate
 from lnml.solvers.monitor import Monitor
 
+pytestmark = pytest.mark.usefixtures("device")
+
 DATASETS = ["balance_scale", "ionosphere", "iris", "sonar", "wine"]
 SLACK = 1e-9
 SIZES = {"k_min": 1, "k_av": 3, "k_max": 5}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import mcml_objective, nearest_targets, same_class, squared_distances
-from toy_data import blobs, in_class_order, neighborhoods, small_dataset, training_set
+from toy_data import blobs, device_targets, in_class_order, small_dataset, training_set
 
 from lnml import MCML
 from lnml.objectives.mcml import MCMLProblem
@@ -43,7 +43,7 @@ def toy_problem(seed, k=None, max_iter=100):
     if k is None:
         return problem, None
     P = nearest_targets(squared_distances(X), y, k)
-    return problem, neighborhoods(in_class_order(P, y))
+    return problem, device_targets(in_class_order(P, y))
 
 
 @pytest.mark.parametrize("k", [None, 3])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import lmnn_objective, nearest_targets, squared_distances
-from toy_data import blobs, in_class_order, neighborhoods, small_dataset, training_set
+from toy_data import blobs, device_targets, in_class_order, small_dataset, training_set
 
 from lnml import LMNN
 from lnml.objectives.lmnn import LMNNProblem
@@ -57,7 +57,7 @@ def toy_problem(seed=0, max_iter=200, push_weight=0.5):
     X, y = blobs(seed, [30, 30, 20], 4)
     P = nearest_targets(squared_distances(X), y, 3)
     problem = LMNNProblem(training_set(X, y), push_weight, max_iter)
-    return problem, neighborhoods(in_class_order(P, y))
+    return problem, device_targets(in_class_order(P, y))
 
 
 def assert_same_optimum(first, second, tol):
@@ -145,7 +145,7 @@ def test_no_worse_than_the_start(push_weight):
     X, y = small_dataset("letter", n_rows=500)
     codes = np.unique(y, return_inverse=True)[1]
     P = nearest_targets(squared_distances(X), y, 3)
-    targets = neighborhoods(in_class_order(P, codes))
+    targets = device_targets(in_class_order(P, codes))
     problem = LMNNProblem(training_set(X, codes), push_weight, 100)
     good = problem.solve(targets, np.eye(16), tol=1e-3)
     problem.max_iter = 1

@@ -18,13 +18,15 @@ from lnml.estimators.validation import (
     check_training_data,
     refuse_unknown,
 )
-from lnml.kernels import get_kernels
+from lnml.kernels import device_of, get_kernels
+from lnml.kernels.protocol import Kernels
 from lnml.metric import MahalanobisMetric
 from lnml.neighborhoods.assignment import warn_small_classes
 from lnml.neighborhoods.graph import Neighborhoods
 from lnml.neighborhoods.learned import nearest_neighborhoods
 from lnml.objectives.contract import MetricProblem, Solution, TrainingSet
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import host_array, like
 
 
 class ComponentsLearner(MahalanobisMetric):
@@ -37,8 +39,13 @@ class ComponentsLearner(MahalanobisMetric):
     callback: Any = None
     verbose: int = 0
     random_state: Any = None
+    device: Any = None
 
-    def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def kernels_for(self, X: Any) -> Kernels:
+        """Kernels of the device that ``device``, or else the data X, asks for."""
+        return get_kernels(device_of(self.device, X))
+
+    def initial_components(self, X: Any, codes: np.ndarray) -> np.ndarray:
         """Components (r x d) the fit starts from: warm start, or ``init``."""
         d = X.shape[1]
         rank = (
@@ -75,7 +82,7 @@ class MetricLearner(ComponentsLearner, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or torch tensor of shape (n, d)
             Training data, float32 or float64 (others become float64).
         y : array-like of shape (n,)
             Class labels.
@@ -88,19 +95,21 @@ class MetricLearner(ComponentsLearner, ABC):
         """
         refuse_unknown(type(self).__name__, unknown, "X, y and target_neighbors")
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        with untouched_on_failure(self), get_kernels().session():
+        kernels = self.kernels_for(X)
+        with untouched_on_failure(self), kernels.session():
             X, classes, codes = check_training_data(self, X, y)
-            training = TrainingSet.from_labels(X, codes, get_kernels())
+            training = TrainingSet.from_labels(X, codes, kernels)
             problem = self.metric_problem(training)
             components = self.initial_components(X, codes)
             if target_neighbors is None:
                 targets = self.default_targets(training, classes)
             else:
                 given = check_target_neighbors(target_neighbors, codes)
-                targets = given.renumbered(np.argsort(training.order))
+                targets = kernels.pattern(given.renumbered(np.argsort(training.order)))
             solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
             monitor.close()
             store(self, solution, targets, training, classes)
+            self.components_ = like(self.components_, X)
         warn_if_unfinished(self, solution, "max_iter")
         return self
 
@@ -113,7 +122,7 @@ def store(
     classes: np.ndarray | None,
 ) -> None:
     """Set the fitted attributes; there are none about targets or classes without them."""
-    store_solution(estimator, solution, training.points.data.dtype)
+    store_solution(estimator, solution, training.points.dtype)
     if classes is not None:
         estimator.classes_ = classes
     if targets is not None:
@@ -137,11 +146,12 @@ def nearest_targets(training: TrainingSet, classes: np.ndarray, n_neighbors: Any
     """Return the nearest rows of the same class by Euclidean distance."""
     k = check_integer("n_neighbors", n_neighbors, 1)
     warn_small_classes(np.diff(training.points.class_start), classes, k)
-    return nearest_neighborhoods(training, np.eye(training.points.data.shape[1]), k)
+    return nearest_neighborhoods(training, np.eye(training.points.n_features), k)
 
 
-def warm_components(components: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def warm_components(components: Any, shape: tuple[int, int]) -> np.ndarray:
     """Components of the last fit, if they fit the data of this one."""
+    components = host_array(components)
     if components.shape != shape:
         raise ValueError(
             f"warm_start needs components of shape {shape}, the fitted ones have "

@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 from lnml.estimators.base import MetricLearner
 from lnml.estimators.lmnn import LMNN
-from lnml.kernels import get_kernels
-from lnml.neighborhoods.assignment import Ranked, Sizes
+from lnml.kernels import device_of
+from lnml.kernels.protocol import Kernels, Ranked
+from lnml.neighborhoods.assignment import Sizes
 from lnml.neighborhoods.learned import (
     Assignment,
     assign_at_metric,
@@ -37,6 +38,11 @@ def coupled_base(estimator: Any) -> MetricLearner:
     return clone(base)
 
 
+def coupled_device(device: Any, base: MetricLearner, X: Any) -> str:
+    """Return the device for data X: the one named, else that of the base estimator or of X."""
+    return device_of(base.device if device is None else device, X)
+
+
 class Coupling:
     """What LNML needs of its data and base estimator, for any neighbourhood sizes.
 
@@ -44,10 +50,12 @@ class Coupling:
     ----------
     base : MetricLearner
         The base estimator; asked for its problem and its first metric.
-    X : ndarray of shape (n, d)
+    X : ndarray or tensor of shape (n, d)
         Checked data.
     codes : ndarray of shape (n,)
         Class codes, each of 0 .. n_classes - 1 present.
+    kernels : Kernels
+        The device.
 
     Attributes
     ----------
@@ -59,9 +67,9 @@ class Coupling:
         Components of M0.
     """
 
-    def __init__(self, base: MetricLearner, X: np.ndarray, codes: np.ndarray) -> None:
+    def __init__(self, base: MetricLearner, X: Any, codes: np.ndarray, kernels: Kernels) -> None:
         self.name = type(base).__name__
-        self.training = TrainingSet.from_labels(X, codes, get_kernels())
+        self.training = TrainingSet.from_labels(X, codes, kernels)
         self.problem = base.metric_problem(self.training)
         self.start = base.initial_components(X, codes)
         self._shared: tuple[np.ndarray, Ranked] | None = None
@@ -113,8 +121,9 @@ class Coupling:
 
     def target_costs(self, found: Alternation) -> sparse.csr_array:
         """Cost of every learned target pair at the learned metric, in the user's row numbers."""
-        costs = self.problem.pair_costs(found.solution.components, found.targets)
-        rows, columns = (self.training.order[part] for part in found.targets.pairs())
+        kernels = self.training.kernels
+        costs = kernels.to_host(self.problem.pair_costs(found.solution.components, found.targets))
+        rows, columns = (self.training.order[part] for part in found.targets.to_host().pairs())
         n = self.training.order.size
         graph = sparse.csr_array((costs, (rows, columns)), shape=(n, n))
         graph.sort_indices()

@@ -10,11 +10,13 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import check_random_state
 
+from lnml.tensors import host_array
+
 NAMES = ("identity", "pca", "lda", "random")
 
 
 def initial_components(
-    init: Any, n_components: int, X: np.ndarray, codes: np.ndarray, random_state: Any
+    init: Any, n_components: int, X: Any, codes: np.ndarray, random_state: Any
 ) -> np.ndarray:
     """Components (n_components x d) named or given by ``init``, in float64."""
     d = X.shape[1]
@@ -25,6 +27,7 @@ def initial_components(
     if init == "random":
         rng = check_random_state(random_state)
         return rng.standard_normal((n_components, d)) / np.sqrt(d)
+    X = host_array(X)
     if init == "pca":
         found = PCA(min(n_components, *X.shape), random_state=random_state).fit(X).components_
         return _completed(found, n_components)

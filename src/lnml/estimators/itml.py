@@ -25,6 +25,7 @@ from lnml.objectives.contract import Solution
 from lnml.solvers.bregman import solve_logdet
 from lnml.solvers.logdet import Constraints, in_span
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import host_array
 
 # Pairs of rows whose distances are looked at for the percentiles: all of them up
 # to this number, else so many at random (their rank is then right to 0.2 points).
@@ -158,7 +159,7 @@ class ITML(MahalanobisMetric):
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
         with untouched_on_failure(self), get_kernels().session():
-            X, classes, codes = check_training_data(self, X, y)
+            X, classes, codes = check_training_data(self, host_array(X), y)
             rng = check_random_state(self.random_state)
             n_pairs = 20 * classes.size**2
             if self.n_constraints is not None:
@@ -186,7 +187,7 @@ class ITML(MahalanobisMetric):
         self
         """
         with untouched_on_failure(self), get_kernels().session():
-            pairs = check_pairs(pairs)
+            pairs = check_pairs(host_array(pairs))
             refuse_overflow("pairs", pairs)
             similar = check_pair_labels(labels, len(pairs)) == 1
             points = np.concatenate([pairs[:, 0], pairs[:, 1]])

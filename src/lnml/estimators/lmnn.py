@@ -52,6 +52,9 @@ class LMNN(MetricLearner):
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
         Seed of ``init='random'``; nothing else is random.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None follows the data: a tensor is worked on where it is (docs/gpu.md).
 
     Attributes
     ----------
@@ -110,6 +113,7 @@ class LMNN(MetricLearner):
         callback: Any = None,
         verbose: int = 0,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.push_weight = push_weight
@@ -121,6 +125,7 @@ class LMNN(MetricLearner):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def metric_problem(self, training: TrainingSet) -> LMNNProblem:
         """Return the LMNN problem over the training data."""

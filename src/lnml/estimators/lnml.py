@@ -14,7 +14,7 @@ from lnml.estimators.base import (
     warm_components,
     warn_if_unfinished,
 )
-from lnml.estimators.coupling import Coupling, coupled_base
+from lnml.estimators.coupling import Coupling, coupled_base, coupled_device
 from lnml.estimators.validation import (
     check_between,
     check_integer,
@@ -25,6 +25,7 @@ from lnml.kernels import get_kernels
 from lnml.metric import MahalanobisMetric
 from lnml.neighborhoods.assignment import check_sizes, warn_small_classes
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import like
 
 
 class LNML(MahalanobisMetric):
@@ -58,6 +59,10 @@ class LNML(MahalanobisMetric):
         return True to stop with the metric so far.
     verbose : int, default=0
         Show a live line on stderr.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None: that of the base estimator; if it has none, a tensor is worked on where
+        it is, other data on the CPU (docs/gpu.md).
 
     Attributes
     ----------
@@ -116,6 +121,7 @@ class LNML(MahalanobisMetric):
         warm_start: bool = False,
         callback: Any = None,
         verbose: int = 0,
+        device: Any = None,
     ) -> None:
         self.estimator = estimator
         self.k_min = k_min
@@ -126,6 +132,7 @@ class LNML(MahalanobisMetric):
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
+        self.device = device
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn metric and neighbourhoods.
@@ -143,13 +150,14 @@ class LNML(MahalanobisMetric):
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        with untouched_on_failure(self), get_kernels().session():
-            base = coupled_base(self.estimator)
+        base = coupled_base(self.estimator)
+        kernels = get_kernels(coupled_device(self.device, base, X))
+        with untouched_on_failure(self), kernels.session():
             sizes = check_sizes(self.k_min, self.k_av, self.k_max)
             tol = check_between("tol", self.tol, 0.0, 1.0)
             max_rounds = check_integer("max_rounds", self.max_rounds, 1)
             X, classes, codes = check_training_data(self, X, y)
-            coupling = Coupling(base, X, codes)
+            coupling = Coupling(base, X, codes, kernels)
             coupling.check(sizes)
             warn_small_classes(np.bincount(codes), classes, sizes.k_av)
             found = coupling.learn(
@@ -167,6 +175,7 @@ class LNML(MahalanobisMetric):
                 stopped=monitor.stopped,
             )
             store(self, solution, found.targets, coupling.training, classes)
+            self.components_ = like(self.components_, X)
             self.target_costs_ = coupling.target_costs(found)
             self.estimator_ = base
         if self.n_iter_ < max_rounds:

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from lnml.estimators.base import MetricLearner, untouched_on_failure
-from lnml.estimators.coupling import Coupling, coupled_base
+from lnml.estimators.coupling import Coupling, coupled_base, coupled_device
 from lnml.estimators.lnml import LNML
 from lnml.estimators.validation import (
     check_between,
@@ -34,6 +34,7 @@ from lnml.kernels import get_kernels
 from lnml.metric import MahalanobisMetric
 from lnml.neighborhoods.assignment import Sizes, check_sizes
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import host_array, matmul
 
 # docs/lnml_cv.md explains how these follow from the paper.
 FLEXIBLE_GRID = ((3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4), (2, 3, 5))
@@ -105,6 +106,10 @@ class LNMLCV(MahalanobisMetric):
         Show a live line on stderr for every fit.
     random_state : int or RandomState, default=0
         Seed of the folds, where ``cv`` is a number.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None: that of the base estimator; if it has none, a tensor is worked on where
+        it is, other data on the CPU (docs/gpu.md).
 
     Attributes
     ----------
@@ -156,6 +161,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         warm_grid: bool = False,
         verbose: int = 0,
         random_state: Any = 0,
+        device: Any = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -170,6 +176,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.warm_grid = warm_grid
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Choose the sizes and learn metric and neighbourhoods with them.
@@ -186,12 +193,13 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
-        with untouched_on_failure(self), get_kernels().session():
-            base = coupled_base(self.estimator)
+        base = coupled_base(self.estimator)
+        device = coupled_device(self.device, base, X)
+        with untouched_on_failure(self), get_kernels(device).session():
             data, classes, codes = check_training_data(self, X, y)
-            grid, fixed = self._candidates(base, data, codes)
+            grid, fixed = self._candidates(base, data, codes, device)
             splits = self._splits(data, codes, fixed)
-            search = self._search(base, grid, min(len(train) for train, _ in splits))
+            search = self._search(base, device, grid, min(len(train) for train, _ in splits))
             folds = Parallel(n_jobs=self.n_jobs)(
                 delayed(search.run)(data, classes[codes], number, *split)
                 for number, split in enumerate(splits)
@@ -211,6 +219,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             tol=self.tol,
             warm_start=bool(self.warm_grid),
             verbose=self.verbose,
+            device=self.device,
         )
         if self.warm_grid:
             model.components_ = start
@@ -221,10 +230,10 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         return MetadataRouter(owner=self)
 
     def _candidates(
-        self, base: MetricLearner, X: np.ndarray, codes: np.ndarray
+        self, base: MetricLearner, X: Any, codes: np.ndarray, device: str
     ) -> tuple[list[Sizes], bool]:
         """Return the checked grid, and whether the base estimator needs equal sizes."""
-        coupling = Coupling(clone(base), X, codes)
+        coupling = Coupling(clone(base), X, codes, get_kernels(device))
         fixed = coupling.problem.fixed_row_sizes
         given = self.grid
         if given is None:
@@ -244,7 +253,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         return grid, fixed
 
     def _splits(
-        self, X: np.ndarray, codes: np.ndarray, fixed: bool
+        self, X: Any, codes: np.ndarray, fixed: bool
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the folds; each training part must be fit for learning."""
         cv = self.cv
@@ -255,7 +264,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         else:
             splitter = check_cv(cv)
-        splits = list(splitter.split(X, codes))
+        splits = list(splitter.split(codes, codes))
         for number, (train, _) in enumerate(splits):
             try:
                 check_learnable(X[train], *np.unique(codes[train], return_inverse=True))
@@ -267,7 +276,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.n_splits_ = len(splits)
         return splits
 
-    def _search(self, base: MetricLearner, grid: list[Sizes], n_rows: int) -> _Search:
+    def _search(self, base: MetricLearner, device: str, grid: list[Sizes], n_rows: int) -> _Search:
         """Check the other parameters and gather what a fold of at least n_rows needs."""
         n_neighbors = check_integer("scoring_neighbors", self.scoring_neighbors, 1)
         if n_neighbors > n_rows:
@@ -279,6 +288,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         plain = self.scoring is None and n_neighbors == 1
         return _Search(
             base=base,
+            device=device,
             grid=grid,
             classifier=classifier,
             scorer=None if plain else check_scoring(classifier, scoring=self.scoring),
@@ -329,6 +339,7 @@ class _Search:
     """What all folds have in common; runs one of them."""
 
     base: MetricLearner
+    device: str
     grid: list[Sizes]
     classifier: KNeighborsClassifier
     scorer: Callable[..., float] | None
@@ -338,15 +349,15 @@ class _Search:
     verbose: int
 
     def run(
-        self, X: np.ndarray, y: np.ndarray, number: int, train: np.ndarray, test: np.ndarray
+        self, X: Any, y: np.ndarray, number: int, train: np.ndarray, test: np.ndarray
     ) -> list[_Fit]:
         """Fit all candidates on the training part of a fold and score them on the rest."""
         results = []
         start = time.perf_counter()
-        with get_kernels().session():
-            coupling = Coupling(
-                clone(self.base), X[train], np.unique(y[train], return_inverse=True)[1]
-            )
+        kernels = get_kernels(self.device)
+        with kernels.session():
+            codes = np.unique(y[train], return_inverse=True)[1]
+            coupling = Coupling(clone(self.base), X[train], codes, kernels)
             origin, most = coupling.start, max(sizes.k_max for sizes in self.grid)
             coupling.share_ranking(origin, most)
             for sizes in self.grid:
@@ -363,10 +374,9 @@ class _Search:
                     origin = found.solution.components
                     coupling.share_ranking(origin, most)
                 learned = time.perf_counter()
-                components = found.solution.components.astype(X.dtype)
-                score = self._score(
-                    X[train] @ components.T, y[train], X[test] @ components.T, y[test]
-                )
+                components = found.solution.components.astype(coupling.training.points.dtype)
+                inside, outside = (matmul(X[part], components) for part in (train, test))
+                score = self._score(inside, y[train], outside, y[test])
                 done = time.perf_counter()
                 results.append(
                     _Fit(components, score, found.converged, learned - start, done - learned)
@@ -374,11 +384,11 @@ class _Search:
                 start = done
         return results
 
-    def _score(
-        self, inside: np.ndarray, labels: np.ndarray, outside: np.ndarray, truth: np.ndarray
-    ) -> float:
+    def _score(self, inside: Any, labels: np.ndarray, outside: Any, truth: np.ndarray) -> float:
         if self.scorer is None:
-            return float(np.mean(predict_nearest(inside, labels, outside) == truth))
+            predicted = predict_nearest(inside, labels, outside, device=self.device)
+            return float(np.mean(predicted == truth))
+        inside, outside = host_array(inside), host_array(outside)
         return float(self.scorer(clone(self.classifier).fit(inside, labels), outside, truth))
 
 

@@ -45,6 +45,9 @@ class MCML(MetricLearner):
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
         Seed of ``init='random'``; nothing else is random.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None follows the data: a tensor is worked on where it is (docs/gpu.md).
 
     Attributes
     ----------
@@ -92,6 +95,7 @@ class MCML(MetricLearner):
         callback: Any = None,
         verbose: int = 0,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.n_components = n_components
         self.init = init
@@ -101,6 +105,7 @@ class MCML(MetricLearner):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def metric_problem(self, training: TrainingSet) -> MCMLProblem:
         """Return the MCML problem over the training data."""

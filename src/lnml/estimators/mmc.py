@@ -13,13 +13,13 @@ from lnml.estimators.base import (
     warn_if_unfinished,
 )
 from lnml.estimators.validation import check_between, check_integer, check_labelled_pairs
-from lnml.kernels import get_kernels
 from lnml.neighborhoods.assignment import warn_small_classes
 from lnml.neighborhoods.graph import Neighborhoods
 from lnml.neighborhoods.learned import nearest_neighborhoods
 from lnml.objectives.contract import TrainingSet
 from lnml.objectives.mmc import MMCProblem, solve_pairs
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import host_array, like
 
 
 class MMC(MetricLearner):
@@ -65,6 +65,9 @@ class MMC(MetricLearner):
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
         Seed of ``init='random'``; nothing else is random.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None follows the data: a tensor is worked on where it is (docs/gpu.md).
 
     Attributes
     ----------
@@ -123,6 +126,7 @@ class MMC(MetricLearner):
         callback: Any = None,
         verbose: int = 0,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.diagonal = diagonal
@@ -134,6 +138,7 @@ class MMC(MetricLearner):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def metric_problem(self, training: TrainingSet) -> MMCProblem:
         """Return Xing's problem over the training data."""
@@ -148,7 +153,7 @@ class MMC(MetricLearner):
             return None
         k = check_integer("n_neighbors", self.n_neighbors, 1)
         warn_small_classes(np.diff(training.points.class_start), classes, k)
-        return nearest_neighborhoods(training, np.eye(training.points.data.shape[1]), k)
+        return nearest_neighborhoods(training, np.eye(training.points.n_features), k)
 
     def fit_pairs(self, pairs: Any, labels: Any) -> Self:
         """Learn the metric from pairs of points.
@@ -165,14 +170,15 @@ class MMC(MetricLearner):
         self
         """
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        with untouched_on_failure(self), get_kernels().session():
-            pairs, similar = check_labelled_pairs(self, pairs, labels)
+        kernels, given = self.kernels_for(pairs), pairs
+        with untouched_on_failure(self), kernels.session():
+            pairs, similar = check_labelled_pairs(self, host_array(pairs), host_array(labels))
             if isinstance(self.init, str) and self.init == "lda":
                 raise ValueError("init='lda' needs classes, pairs have none: use another init")
             tol = check_between("tol", self.tol, 0.0, 1.0)
             ends = pairs.astype(np.float64)
             solution = solve_pairs(
-                get_kernels(),
+                kernels,
                 ends[:, 0] - ends[:, 1],
                 similar,
                 self.initial_components(ends.reshape(-1, pairs.shape[2]), np.zeros(0)),
@@ -183,6 +189,7 @@ class MMC(MetricLearner):
             )
             monitor.close()
             store_solution(self, solution, pairs.dtype)
+            self.components_ = like(self.components_, given)
         warn_if_unfinished(self, solution, "max_iter")
         return self
 

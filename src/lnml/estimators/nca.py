@@ -20,11 +20,11 @@ from lnml.estimators.validation import (
     check_training_data,
     refuse_unknown,
 )
-from lnml.kernels import get_kernels
 from lnml.objectives.contract import Solution, TrainingSet
 from lnml.objectives.nca import NCATask
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import like
 
 # Past steps that L-BFGS keeps.
 MEMORY = 20
@@ -61,6 +61,9 @@ class NCA(ComponentsLearner):
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
         Seed of ``init='random'``; nothing else is random.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None follows the data: a tensor is worked on where it is (docs/gpu.md).
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class NCA(ComponentsLearner):
         callback: Any = None,
         verbose: int = 0,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.n_components = n_components
         self.init = init
@@ -121,6 +125,7 @@ class NCA(ComponentsLearner):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn the metric.
@@ -138,15 +143,17 @@ class NCA(ComponentsLearner):
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        with untouched_on_failure(self), get_kernels().session():
+        kernels = self.kernels_for(X)
+        with untouched_on_failure(self), kernels.session():
             tol = check_between("tol", self.tol, 0.0, 1.0)
             max_iter = check_integer("max_iter", self.max_iter, 1)
             X, classes, codes = check_training_data(self, X, y)
-            training = TrainingSet.from_labels(X, codes, get_kernels())
+            training = TrainingSet.from_labels(X, codes, kernels)
             components = self.initial_components(X, codes)
             solution = _solve(training, components, tol, max_iter, monitor, self.warm_start)
             monitor.close()
             store(self, solution, None, training, classes)
+            self.components_ = like(self.components_, X)
         warn_if_unfinished(self, solution, "max_iter")
         return self
 

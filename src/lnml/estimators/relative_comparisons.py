@@ -12,6 +12,7 @@ from lnml.estimators.triplets import TripletLearner
 from lnml.estimators.validation import check_basis, check_between, check_integer
 from lnml.objectives.contract import TrainingSet
 from lnml.objectives.frobenius import WeightedBasisProblem
+from lnml.tensors import host_array
 
 
 class RelativeComparisons(TripletLearner):
@@ -45,6 +46,9 @@ class RelativeComparisons(TripletLearner):
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None follows the data: a tensor is worked on where it is (docs/gpu.md).
 
     Attributes
     ----------
@@ -94,6 +98,7 @@ class RelativeComparisons(TripletLearner):
         warm_start: bool = False,
         callback: Any = None,
         verbose: int = 0,
+        device: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.C = C
@@ -103,13 +108,14 @@ class RelativeComparisons(TripletLearner):
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
+        self.device = device
 
     @property
     def weights_(self) -> np.ndarray:
         """Diagonal of W, shape (m,)."""
         check_is_fitted(self, "components_")
         basis = check_basis(self.basis, self.n_features_in_)
-        return (self.components_**2).sum(axis=1) / (basis**2).sum(axis=0)
+        return (host_array(self.components_) ** 2).sum(axis=1) / (basis**2).sum(axis=0)
 
     def metric_problem(self, training: TrainingSet) -> WeightedBasisProblem:
         """Return the problem over the training data."""
@@ -117,7 +123,7 @@ class RelativeComparisons(TripletLearner):
         return WeightedBasisProblem(
             training,
             check_between("C", self.C, 0.0, np.inf),
-            check_basis(self.basis, training.points.data.shape[1]),
+            check_basis(self.basis, training.points.n_features),
             check_integer("max_iter", self.max_iter, 1),
         )
 

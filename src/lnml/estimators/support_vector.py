@@ -51,6 +51,9 @@ class SupportVectorMetric(TripletLearner):
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
         Seed of ``init='random'``; nothing else is random.
+    device : str, torch.device or None, default=None
+        Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
+        None follows the data: a tensor is worked on where it is (docs/gpu.md).
 
     Attributes
     ----------
@@ -109,6 +112,7 @@ class SupportVectorMetric(TripletLearner):
         callback: Any = None,
         verbose: int = 0,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.C = C
@@ -120,6 +124,7 @@ class SupportVectorMetric(TripletLearner):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def metric_problem(self, training: TrainingSet) -> FrobeniusProblem:
         """Return the problem over the training data."""

@@ -15,12 +15,12 @@ from lnml.estimators.base import (
     warn_if_unfinished,
 )
 from lnml.estimators.validation import check_triplets
-from lnml.kernels import get_kernels
-from lnml.kernels.protocol import Pattern
+from lnml.kernels.protocol import Kernels, Pattern
 from lnml.neighborhoods.graph import Neighborhoods
 from lnml.objectives.contract import TrainingSet
 from lnml.objectives.frobenius import FrobeniusProblem
 from lnml.solvers.monitor import Monitor
+from lnml.tensors import host_array, like
 
 
 class TripletLearner(MetricLearner):
@@ -53,11 +53,12 @@ class TripletLearner(MetricLearner):
             Without ``classes_`` and ``target_neighbors_``.
         """
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        with untouched_on_failure(self), get_kernels().session():
-            triplets = check_triplets(triplets)
+        kernels, given = self.kernels_for(triplets), triplets
+        with untouched_on_failure(self), kernels.session():
+            triplets = check_triplets(host_array(triplets))
             self.n_features_in_ = triplets.shape[2]
             self.__dict__.pop("feature_names_in_", None)
-            training, targets, impostors = _as_rows(triplets)
+            training, targets, impostors = _as_rows(triplets, kernels)
             problem = self.metric_problem(training)
             if isinstance(self.init, str) and self.init == "lda":
                 raise ValueError("init='lda' needs classes, triplets have none: use another init")
@@ -68,11 +69,12 @@ class TripletLearner(MetricLearner):
             )
             monitor.close()
             store(self, solution, None, training, None)
+            self.components_ = like(self.components_, given)
         warn_if_unfinished(self, solution, "max_iter")
         return self
 
 
-def _as_rows(triplets: np.ndarray) -> tuple[TrainingSet, Pattern, Pattern]:
+def _as_rows(triplets: np.ndarray, kernels: Kernels) -> tuple[TrainingSet, Pattern, Pattern]:
     """Training rows, targets and impostors that say the same as some triplets.
 
     Every triplet becomes three rows, moved so that the anchor is at zero: only
@@ -80,8 +82,8 @@ def _as_rows(triplets: np.ndarray) -> tuple[TrainingSet, Pattern, Pattern]:
     """
     m, _, d = triplets.shape
     rows = np.moveaxis(triplets - triplets[:, :1], 0, 1).reshape(3 * m, d)
-    kernels = get_kernels()
     training = TrainingSet(kernels.points(rows, np.array([0, 3 * m])), np.arange(3 * m), kernels)
     indptr = np.concatenate([np.arange(m + 1), np.full(2 * m, m)])
     near, far = np.arange(m, 3 * m, dtype=np.int32).reshape(2, m)
-    return training, Pattern(indptr, near), Pattern(indptr, far)
+    targets, impostors = (kernels.pattern(Pattern(indptr, ends)) for ends in (near, far))
+    return training, targets, impostors

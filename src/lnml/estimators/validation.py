@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from lnml.metric import check_pairs
 from lnml.neighborhoods.graph import Neighborhoods
+from lnml.tensors import check_tensor, host_array, is_tensor
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -68,17 +74,12 @@ def check_pair_labels(labels: Any, n_pairs: int) -> np.ndarray:
 
 def check_training_data(
     estimator: BaseEstimator, X: Any, y: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return X as floats, class names and class codes of its rows."""
-    try:
-        X, y = validate_data(
-            estimator, X, y, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2
-        )
-    except ValueError as error:
-        cure = _cure(str(error))
-        if cure is None:
-            raise
-        raise ValueError(f"{error}\n{cure}") from error
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return X as floats (a tensor if it is one), class names and class codes of its rows."""
+    if is_tensor(X):
+        X, y = _check_tensor_rows(estimator, X, y)
+    else:
+        X, y = _check_array_rows(estimator, X, y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     check_learnable(X, classes, codes)
@@ -86,7 +87,38 @@ def check_training_data(
     return X, classes, codes
 
 
-def check_learnable(X: np.ndarray, classes: np.ndarray, codes: np.ndarray) -> None:
+def _check_tensor_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """Return the rows of a tensor as floats, and their labels on the host."""
+    X = check_tensor(X)
+    y = column_or_1d(host_array(y), warn=True)
+    if X.shape[0] < 2:
+        raise ValueError(f"Found a tensor with {X.shape[0]} row(s): at least 2 are needed")
+    check_consistent_length(range(X.shape[0]), y)
+    estimator.n_features_in_ = X.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
+    return X, y
+
+
+def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of an array as floats, and their labels."""
+    try:
+        X, y = validate_data(
+            estimator,
+            X,
+            host_array(y),
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_min_samples=2,
+        )
+    except ValueError as error:
+        cure = _cure(str(error))
+        if cure is None:
+            raise
+        raise ValueError(f"{error}\n{cure}") from error
+    return X, y
+
+
+def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
     """Refuse rows from which nothing can be learned; ``classes`` are those that occur."""
     if classes.size < 2:
         raise ValueError(
@@ -102,12 +134,13 @@ def check_learnable(X: np.ndarray, classes: np.ndarray, codes: np.ndarray) -> No
         raise ValueError("all rows of X are the same: there is no distance to learn")
 
 
-def refuse_overflow(name: str, values: np.ndarray) -> None:
+def refuse_overflow(name: str, values: Any) -> None:
     """Say clearly that squares of the values would be infinite."""
-    largest = float(np.abs(values).max())
-    if largest > np.sqrt(np.finfo(values.dtype).max) / 1e3:
+    largest = max(float(values.max()), -float(values.min()))
+    kind = np.float32 if values.itemsize == 4 else np.float64
+    if largest > np.sqrt(np.finfo(kind).max) / 1e3:
         raise ValueError(
-            f"{name} holds values up to {largest:.1e}, whose squares overflow {values.dtype}: "
+            f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
             f"rescale it"
         )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from lnml.kernels import get_kernels
+from lnml.kernels import device_of, get_kernels
 
 
 def predict_nearest(
-    train: np.ndarray, labels: np.ndarray, test: np.ndarray, k: int = 1
+    train: Any, labels: np.ndarray, test: Any, k: int = 1, *, device: Any = None
 ) -> np.ndarray:
     """Label that most of the k nearest training rows of every test row have.
 
@@ -17,14 +19,16 @@ def predict_nearest(
 
     Parameters
     ----------
-    train : ndarray of shape (n, r)
+    train : ndarray or tensor of shape (n, r)
         Training rows.
     labels : ndarray of shape (n,)
         Their labels.
-    test : ndarray of shape (m, r)
+    test : ndarray or tensor of shape (m, r)
         Rows to classify.
     k : int, default=1
         Rows that vote.
+    device : str, torch.device or None, default=None
+        Where the search runs; None follows ``train``.
 
     Returns
     -------
@@ -37,17 +41,18 @@ def predict_nearest(
     array(['a', 'b'], dtype='<U1')
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    return classes[majority(codes[nearest_rows(train, test, k)], classes.size)]
+    return classes[majority(codes[nearest_rows(train, test, k, device)], classes.size)]
 
 
-def nearest_rows(train: np.ndarray, test: np.ndarray, k: int) -> np.ndarray:
+def nearest_rows(train: Any, test: Any, k: int, device: Any = None) -> np.ndarray:
     """Numbers of the k nearest training rows of every test row, nearest first: shape (m, k)."""
     if not 1 <= k <= len(train):
         raise ValueError(f"k must be from 1 to {len(train)}, the number of training rows; got {k}")
-    kernels = get_kernels()
-    points = kernels.points(np.asarray(train), np.array([0, len(train)]))
-    embedding = kernels.embed(points, np.eye(points.data.shape[1]))
-    return kernels.nearest(embedding, k, same_class=False, queries=test)[1]
+    kernels = get_kernels(device_of(device, train))
+    with kernels.session():
+        points = kernels.points(train, np.array([0, len(train)]))
+        embedding = kernels.embed(points, np.eye(points.n_features))
+        return kernels.to_host(kernels.nearest(embedding, k, same_class=False, queries=test)[1])
 
 
 def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:

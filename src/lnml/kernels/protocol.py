@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from lnml.neighborhoods.graph import Neighborhoods
 
 # Distances are rounded to 53 - 16 significant bits before they are compared.
 TIE_SPLIT = float(2**16 + 1)
 
 
-def round_ties(values: np.ndarray) -> np.ndarray:
+def round_ties(values: Any) -> Any:
     """Round float64 values to 37 significant bits (Veltkamp's splitting).
 
     Numbers that are equal in exact arithmetic differ by rounding only; after
@@ -49,6 +52,21 @@ class Points:
         return self.data.shape[0]
 
     @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.data.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64, as NumPy calls them."""
+        return np.dtype(np.float32 if self.data.itemsize == 4 else np.float64)
+
+    @property
+    def precision(self) -> float:
+        """Distance from one to the next larger number of this type."""
+        return float(np.finfo(self.dtype).eps)
+
+    @property
     def row_class(self) -> np.ndarray:
         """Class code of every row, shape (n,)."""
         sizes = np.diff(self.class_start)
@@ -76,7 +94,12 @@ class Pattern:
     @property
     def size(self) -> int:
         """Number of stored pairs."""
-        return int(self.indptr[-1])
+        return self.indices.shape[0]
+
+    @property
+    def sizes(self) -> Any:
+        """Number of partners of every row, shape (n,)."""
+        return self.indptr[1:] - self.indptr[:-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +114,44 @@ class Multipliers:
     impostor: Any
     slot: Any
     value: Any
+
+    @property
+    def largest(self) -> float:
+        """Largest multiplier; zero if there is none."""
+        return float(self.value.max()) if self.value.shape[0] else 0.0
+
+
+class Columns(NamedTuple):
+    """What the columns of some data look like: four vectors on the host, in float64."""
+
+    mean: np.ndarray
+    spread: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+
+class RowSample(NamedTuple):
+    """Some rows of a pattern, on the host.
+
+    ``rows`` are row numbers, ``values`` the values of the pairs of each; ``n_filled``
+    is how many rows of the pattern have any pair.
+    """
+
+    rows: np.ndarray
+    values: list[np.ndarray]
+    n_filled: int
+
+
+class Ranked(NamedTuple):
+    """The cheapest partners of every row, cheapest first.
+
+    ``columns`` is (n, K_max), -1 where a row has fewer partners; ``costs`` and
+    ``distances`` are inf there.
+    """
+
+    columns: Any
+    costs: Any
+    distances: Any
 
 
 class Hinge(NamedTuple):
@@ -134,8 +195,46 @@ class Kernels(Protocol):
     def session(self) -> AbstractContextManager[None]:
         """Context in which a whole fit runs."""
 
-    def points(self, data: np.ndarray, class_start: np.ndarray) -> Points:
+    def points(self, data: Any, class_start: np.ndarray) -> Points:
         """Bring class-sorted data onto the device."""
+
+    def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
+        """Bring rows ``order`` of X onto the device, shifted.
+
+        A common offset would cost digits, so in each column the value nearest
+        to the mean is subtracted: a value of the data, because then differences
+        of whole numbers stay exact.
+        """
+
+    def array(self, values: np.ndarray) -> Any:
+        """Bring values onto the device."""
+
+    def to_host(self, values: Any) -> np.ndarray:
+        """Bring values of the device, a result of a fit, to the host."""
+
+    def pattern(self, pairs: Pattern) -> Neighborhoods:
+        """Bring given pairs onto the device."""
+
+    def pair_budget(self, pair_bytes: int) -> int:
+        """Return how many pairs of a working set there is room for.
+
+        ``pair_bytes`` is what one takes on the CPU; a device may need another amount.
+        """
+
+    def columns(self, points: Points) -> Columns:
+        """Mean, spread and range of every column."""
+
+    def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
+        """Return (data - mean) / scale, computed in float64 and kept in the type of the data."""
+
+    def mapped(self, points: Points, matrix: np.ndarray) -> Points:
+        """Return data @ matrix (d x e), computed in float64 and kept in the type of the data."""
+
+    def widened(self, points: Points) -> Points:
+        """Return the same data in float64."""
+
+    def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
+        """Sum over pairs (i, j) of each class of its weight times v v^T, v = x_i - x_j."""
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
         """Coordinates of the points under ``components`` (r x d)."""
@@ -145,7 +244,7 @@ class Kernels(Protocol):
 
     def nearest(
         self, embedding: Embedding, k: int, *, same_class: bool, queries: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[Any, Any]:
         """Return squared distances and row numbers of the k nearest rows, nearest first.
 
         Ties go to the lowest row number. Short rows are filled with -1 / inf.
@@ -156,15 +255,64 @@ class Kernels(Protocol):
     def within(
         self,
         embedding: Embedding,
-        radius: np.ndarray,
+        radius: Any,
         *,
         rows: tuple[int, int] | None = None,
         max_pairs: int | None = None,
     ) -> Pattern:
         """Return a superset of the pairs of different class with D_il < radius_i."""
 
-    def distances(self, embedding: Embedding, pairs: Pattern) -> np.ndarray:
-        """Squared distance of every pair of a pattern."""
+    def distances(self, embedding: Embedding, pairs: Pattern) -> Any:
+        """Squared distance of every pair of a pattern, in float64."""
+
+    def row_maximum(self, values: Any, pairs: Pattern) -> Any:
+        """Largest value of each row of a pattern; -inf for rows without pairs."""
+
+    def per_pair(self, row_values: Any, pairs: Pattern) -> Any:
+        """Value of the row of every pair, in float64."""
+
+    def per_row(self, class_values: np.ndarray, points: Points) -> Any:
+        """Value of the class of every row."""
+
+    def log(self, values: Any) -> Any:
+        """Logarithm of every value, in float64."""
+
+    def sample_rows(
+        self, values: Any, pairs: Pattern, count: int, rng: np.random.Generator
+    ) -> RowSample:
+        """Pick ``count`` rows that have pairs (all if there are fewer), with their values."""
+
+    def count_triplets(self, points: Points, targets: Pattern, impostors: Pattern | None) -> int:
+        """Return the number of (target, impostor) pairs of all rows.
+
+        Without ``impostors`` all rows of other classes are.
+        """
+
+    def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
+        """Multipliers of the triplets whose target pair is still one."""
+
+    def listed(self, columns: Any) -> tuple[Neighborhoods, Any]:
+        """Pattern of the columns (n x k) that are not -1, and where they stood.
+
+        The second is the flat position of every pair of the pattern in ``columns``.
+        """
+
+    def ranked(self, columns: Any, distances: Any, costs: Any, position: Any) -> Ranked:
+        """Partners with their costs, which come in the order of :meth:`listed`.
+
+        Costs that fall along a row are raised to the one before: rank order and
+        cost order must agree, and up to rounding they do.
+        """
+
+    def choose(
+        self, ranked: Ranked, k_min: int, k_av: int, k_max: int, row_numbers: np.ndarray | None
+    ) -> tuple[Neighborhoods, float]:
+        """Return the pairs of least total cost, and that cost.
+
+        Between k_min and k_max partners a row, k_av on average: see
+        docs/neighborhoods.md. ``row_numbers`` decide ties between rows where
+        they are not the positions of the rows.
+        """
 
     def hinge(
         self,
@@ -191,21 +339,24 @@ class Kernels(Protocol):
         """Return the non-zero maximising slopes: the next multipliers."""
 
     def laplacian(self, edges: list[tuple[Pattern, Any, float]], values: Any) -> Any:
-        """Lap(W + W^T) @ values for W = the sum of factor * weights over edges."""
+        """Lap(W + W^T) @ values for W = the sum of factor * weights over edges.
 
-    def log_normalizers(self, embedding: Embedding) -> np.ndarray:
+        Weights are in the order of the pattern; None stands for ones.
+        """
+
+    def log_normalizers(self, embedding: Embedding) -> Any:
         """Log of Z_i = the sum over j != i of exp(-D_ij) for every row i, streamed."""
 
     def softmax(
-        self, embedding: Embedding, row_weights: np.ndarray, values: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, embedding: Embedding, row_weights: Any, values: Any
+    ) -> tuple[Any, np.ndarray]:
         """Return log Z_i and values^T Lap(P + P^T) data, P_ij = row_weight_i exp(-D_ij) / Z_i.
 
         ``values`` are the data themselves, which gives the expected scatter
         (d x d), or the coordinates (r x d), cheaper where r is below d / 2.
         """
 
-    def class_softmax(self, embedding: Embedding, values: Any) -> tuple[np.ndarray, np.ndarray]:
+    def class_softmax(self, embedding: Embedding, values: Any) -> tuple[Any, np.ndarray]:
         """Return p_i = the sum of P_ij over the class of i, and values^T Lap(W + W^T) data.
 
         P_ij = exp(-D_ij) / Z_i; W_ij = P_ij (1 - p_i) within the class, -P_ij p_i
@@ -218,6 +369,12 @@ class Kernels(Protocol):
         The gradient, d x d, is data^T Lap(W + W^T) data with W_il = 1 / (2 sqrt(D_il)).
         Pairs (i, l) and (l, i) both count. A root s below a tiny share of the
         typical one is continued by its tangent in D, so that W stays finite.
+        """
+
+    def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Sum of |L x| over rows x, and its gradient in M = L^T L (d x d).
+
+        Short ones are bent as in :meth:`root_sums`.
         """
 
     def gram(self, left: Any, right: Any, *, exact: bool = True) -> np.ndarray:

@@ -15,6 +15,7 @@ import lnml
 from lnml.errors import InputError
 from lnml.evaluation.nearest import majority, nearest_rows
 from lnml.tables import Preparation, Table
+from lnml.tensors import host_array
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
     components = np.eye(X.shape[1])
     if estimator is not None:
         estimator.fit(X, table.labels)
-        components = np.ascontiguousarray(estimator.components_, dtype=np.float64)
+        components = np.ascontiguousarray(host_array(estimator.components_), dtype=np.float64)
     return Model(
         method=method,
         estimator=_description(estimator),

@@ -25,18 +25,6 @@ class Sizes(NamedTuple):
     k_max: int
 
 
-class Ranked(NamedTuple):
-    """The cheapest partners of every row, cheapest first.
-
-    ``columns`` is (n, K_max), -1 where a row has fewer partners; ``costs`` and
-    ``distances`` are inf there.
-    """
-
-    columns: np.ndarray
-    costs: np.ndarray
-    distances: np.ndarray
-
-
 def assign_neighborhoods(
     costs: Any,
     y: Any,
@@ -91,12 +79,13 @@ def assign_neighborhoods(
     if distances is not None and np.shape(distances) != (n, n):
         raise ValueError(f"distances must have the shape of costs, {(n, n)}")
     # Imported here: compiled code would slow `import lnml` down.
+    from lnml.kernels.cpu.assignment import choose
     from lnml.neighborhoods.ranking import rank_dense, rank_sparse
 
     rank = rank_sparse if sparse.issparse(costs) else rank_dense
     ranked = rank(costs, distances, codes, sizes.k_max)
     warn_small_classes(np.bincount(codes), labels, sizes.k_av)
-    return choose(ranked, sizes)
+    return choose(ranked, *sizes)[0]
 
 
 def check_sizes(k_min: Any, k_av: Any, k_max: Any) -> Sizes:
@@ -127,40 +116,3 @@ def warn_small_classes(class_sizes: np.ndarray, labels: np.ndarray, k: int) -> N
             UserWarning,
             stacklevel=2,
         )
-
-
-def choose(ranked: Ranked, sizes: Sizes, row_numbers: np.ndarray | None = None) -> Neighborhoods:
-    """Greedy choice among ranked partners: exact for the problem of the paper.
-
-    ``row_numbers`` are the numbers that decide ties between rows, where they are
-    not the positions of the rows.
-    """
-    n, width = ranked.columns.shape
-    available = (ranked.columns >= 0).sum(axis=1)
-    taken = np.minimum(sizes.k_min, available)
-    most = np.minimum(sizes.k_max, available)
-    budget = int(np.minimum(sizes.k_av, available).sum() - taken.sum())
-    rank = np.arange(width)
-    optional = (rank >= taken[:, None]) & (rank < most[:, None])
-    chosen = rank < taken[:, None]
-    rows, ranks = np.nonzero(optional)
-    numbers = rows if row_numbers is None else row_numbers[rows]
-    best = _cheapest(ranked.costs[rows, ranks], ranked.distances[rows, ranks], numbers, budget)
-    chosen[rows[best], ranks[best]] = True
-    rows, ranks = np.nonzero(chosen)
-    return Neighborhoods.from_pairs(rows, ranked.columns[rows, ranks], n)
-
-
-def _cheapest(
-    costs: np.ndarray, distances: np.ndarray, numbers: np.ndarray, count: int
-) -> np.ndarray:
-    """Positions of the ``count`` least entries by cost, distance, row number, position."""
-    if count == 0:
-        return np.zeros(0, dtype=np.intp)
-    if count >= costs.size:
-        return np.arange(costs.size)
-    threshold = np.partition(costs, count - 1)[count - 1]
-    below = np.flatnonzero(costs < threshold)
-    tied = np.flatnonzero(costs == threshold)
-    tied = tied[np.lexsort((numbers[tied], distances[tied]))]
-    return np.concatenate([below, tied[: count - below.size]])

@@ -59,10 +59,14 @@ class Neighborhoods(Pattern):
         """Number of rows."""
         return self.indptr.size - 1
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of target neighbours of every row, shape (n,)."""
-        return np.diff(self.indptr)
+    def size_counts(self) -> dict[int, int]:
+        """How many rows have how many target neighbours."""
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+
+    def to_host(self) -> Neighborhoods:
+        """Return the same neighbourhoods in NumPy arrays, whatever device they are on."""
+        return self
 
     def to_graph(self) -> sparse.csr_array:
         """CSR array (n x n) with a 1 for every pair."""

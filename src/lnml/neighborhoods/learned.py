@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnml.kernels.protocol import Pattern, round_ties
-from lnml.neighborhoods.assignment import Ranked, Sizes, choose
+from lnml.kernels.protocol import Pattern, Ranked, round_ties
+from lnml.neighborhoods.assignment import Sizes
 from lnml.neighborhoods.graph import Neighborhoods
 from lnml.objectives.contract import MetricProblem, TrainingSet
 
@@ -23,8 +23,7 @@ class Assignment(NamedTuple):
 def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int) -> Neighborhoods:
     """Return the k nearest rows of the same class; all of them in a smaller class."""
     _, columns = _same_class_nearest(training, components, k)
-    rows, ranks = np.nonzero(columns >= 0)
-    return Neighborhoods.from_pairs(rows, columns[rows, ranks], training.points.n_rows)
+    return training.kernels.listed(columns)[0]
 
 
 def assign_at_metric(
@@ -46,12 +45,9 @@ def rank_at_metric(
     if not problem.cost_grows_with_distance:
         return _rank_all_pairs(problem, training, components, k_max)
     distances, columns = _same_class_nearest(training, components, k_max)
-    pairs, position = _pattern_of(columns)
-    pair_costs = round_ties(problem.pair_costs(components, pairs))
-    costs = np.full(columns.shape, np.inf)
-    costs[columns >= 0] = pair_costs[position]
-    # Equal up to rounding is equal: rank order and cost order must agree.
-    return Ranked(columns, np.maximum.accumulate(costs, axis=1), distances)
+    pairs, position = training.kernels.listed(columns)
+    costs = round_ties(problem.pair_costs(components, pairs))
+    return training.kernels.ranked(columns, distances, costs, position)
 
 
 def choose_ranked(
@@ -63,10 +59,7 @@ def choose_ranked(
 ) -> Assignment:
     """Return the neighbourhoods of least cost among ranked partners, ``k_max`` of them or more."""
     ranked = Ranked(*(part[:, : sizes.k_max] for part in ranked))
-    targets = choose(ranked, sizes, training.order)
-    rows, _ = targets.pairs()
-    chosen = (ranked.columns[rows] == targets.indices[:, None]).argmax(axis=1)
-    total = float(ranked.costs[rows, chosen].sum())
+    targets, total = training.kernels.choose(ranked, *sizes, training.order)
     return Assignment(targets, total + problem.free_term(components))
 
 
@@ -82,23 +75,12 @@ def _same_class_nearest(
     return training.kernels.nearest(embedding, k, same_class=True)
 
 
-def _pattern_of(columns: np.ndarray) -> tuple[Pattern, np.ndarray]:
-    """Pattern of ranked columns, and where each entry >= 0 went in it (row order)."""
-    rows, ranks = np.nonzero(columns >= 0)
-    values = columns[rows, ranks]
-    order = np.lexsort((values, rows))
-    position = np.empty_like(order)
-    position[order] = np.arange(order.size)
-    indptr = np.concatenate([[0], np.cumsum((columns >= 0).sum(axis=1))])
-    return Pattern(indptr, values[order].astype(np.int32)), position
-
-
 def _rank_all_pairs(
     problem: MetricProblem, training: TrainingSet, components: np.ndarray, k_max: int
 ) -> Ranked:
     """Cheapest partners among all of the same class, one class at a time."""
-    n = training.points.n_rows
-    embedding = training.kernels.embed(training.points, components)
+    n, kernels = training.points.n_rows, training.kernels
+    embedding = kernels.embed(training.points, components)
     ranked = Ranked(np.full((n, k_max), -1), *(np.full((n, k_max), np.inf) for _ in range(2)))
     start = training.points.class_start
     for low, high in pairwise(start):
@@ -109,11 +91,17 @@ def _rank_all_pairs(
         others = np.tile(members, (size, 1))[~np.eye(size, dtype=bool)].reshape(size, size - 1)
         counts = np.zeros(n, dtype=np.int64)
         counts[members] = size - 1
-        pairs = Pattern(np.concatenate([[0], np.cumsum(counts)]), others.ravel().astype(np.int32))
-        costs = round_ties(problem.pair_costs(components, pairs)).reshape(size, size - 1)
-        distances = round_ties(training.kernels.distances(embedding, pairs)).reshape(costs.shape)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        pairs = kernels.pattern(Pattern(indptr, others.ravel().astype(np.int32)))
+        costs, distances = (
+            round_ties(kernels.to_host(values)).reshape(size, size - 1)
+            for values in (
+                problem.pair_costs(components, pairs),
+                kernels.distances(embedding, pairs),
+            )
+        )
         order = np.lexsort((distances, costs), axis=-1)[:, :kept]
         ranked.columns[members, :kept] = np.take_along_axis(others, order, axis=1)
         ranked.costs[members, :kept] = np.take_along_axis(costs, order, axis=1)
         ranked.distances[members, :kept] = np.take_along_axis(distances, order, axis=1)
-    return ranked
+    return Ranked(*(kernels.array(part) for part in ranked))

@@ -36,18 +36,11 @@ class TrainingSet:
     kernels: Kernels
 
     @classmethod
-    def from_labels(cls, X: np.ndarray, codes: np.ndarray, kernels: Kernels) -> TrainingSet:
-        """Sort rows by class code (stable, so ties by index keep their meaning).
-
-        A common offset would cost digits, so in each column the value nearest
-        to the mean is subtracted: a value of the data, because then differences
-        of whole numbers stay exact.
-        """
+    def from_labels(cls, X: Any, codes: np.ndarray, kernels: Kernels) -> TrainingSet:
+        """Sort rows by class code (stable, so ties by index keep their meaning)."""
         order = np.argsort(codes, kind="stable")
         class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
-        mean = X.mean(axis=0, dtype=np.float64)
-        centre = X[np.abs(X - mean).argmin(axis=0), np.arange(X.shape[1])]
-        return cls(kernels.points(X[order] - centre, class_start), order, kernels)
+        return cls(kernels.training_points(X, order, class_start), order, kernels)
 
 
 @dataclass
@@ -122,7 +115,7 @@ class MetricProblem(Protocol):
     fixed_row_sizes: bool
     cost_grows_with_distance: bool
 
-    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
+    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> Any:
         """F_ij for every pair of a pattern of same-class pairs, at a metric."""
 
     def free_term(self, components: np.ndarray) -> float:

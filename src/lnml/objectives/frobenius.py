@@ -152,14 +152,13 @@ def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
     norm (docs/frobenius.md).
     """
     span, root = np.linalg.qr(whitened.inverse.T)
-    data = whitened.points.data
-    scatter = root @ kernels.gram(data, data) @ root.T
-    values, vectors = np.linalg.eigh(scatter / data.shape[0])
+    points = whitened.points
+    scatter = root @ kernels.gram(points.data, points.data) @ root.T
+    values, vectors = np.linalg.eigh(scatter / points.n_rows)
     sizes = np.sqrt(np.maximum(values, FLOOR * values.mean()))
     rotation = span @ vectors
-    moved = (data @ (root.T @ vectors / sizes)).astype(data.dtype)
     return LinearCoordinates(
-        points=kernels.points(moved, whitened.points.class_start),
+        points=kernels.mapped(points, root.T @ vectors / sizes),
         matrix=rotation / sizes,
         inverse=(rotation * sizes).T,
     )
@@ -192,12 +191,12 @@ def scale_basis(kernels: Kernels, points: Points, basis: np.ndarray) -> ScaledBa
 
     A column along which they do not vary gets weight zero, which costs nothing.
     """
-    along = kernels.embed(points, basis.T).coordinates
-    spread = along.std(axis=0, dtype=np.float64)
-    rounding = np.finfo(points.data.dtype).eps * (np.abs(points.data).max(axis=0) @ np.abs(basis))
-    scale = np.where(spread > CONSTANT * rounding, spread, np.inf)
-    data = ((along - along.mean(axis=0, dtype=np.float64)) / scale).astype(points.data.dtype)
-    return ScaledBasis(kernels.points(data, points.class_start), basis / scale)
+    along = kernels.points(kernels.embed(points, basis.T).coordinates, points.class_start)
+    given, found = kernels.columns(points), kernels.columns(along)
+    largest = np.maximum(-given.lowest, given.highest)
+    rounding = points.precision * (largest @ np.abs(basis))
+    scale = np.where(found.spread > CONSTANT * rounding, found.spread, np.inf)
+    return ScaledBasis(kernels.standardized(along, found.mean, scale), basis / scale)
 
 
 class DualPoint(NamedTuple):

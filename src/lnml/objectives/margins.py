@@ -41,10 +41,12 @@ def sample_margins(
     distances = kernels.distances(embedding, targets)
     if task.impostors is not None:
         # One target and one impostor in each row that has any.
-        margins = distances - kernels.distances(embedding, task.impostors)
-        return Sample(np.sort(margins)[::-1], float(distances.sum()), 1.0, 1.0)
-    filled = np.flatnonzero(np.diff(targets.indptr))
-    rows = rng.permutation(filled)[:n_rows]
+        step = -(-targets.size // (n_rows * n_columns))
+        own = kernels.to_host(distances[::step])
+        margins = own - kernels.to_host(kernels.distances(embedding, task.impostors)[::step])
+        return Sample(np.sort(margins)[::-1], float(own.sum()), 1.0, targets.size / own.size)
+    sample = kernels.sample_rows(distances, targets, n_rows, rng)
+    rows = sample.rows
     columns = rng.permutation(task.points.n_rows)[:n_columns]
     impostors = cdist(
         kernels.rows(embedding, rows), kernels.rows(embedding, columns), "sqeuclidean"
@@ -52,9 +54,8 @@ def sample_margins(
     row_class = task.points.row_class
     impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
     pull, found = 0.0, []
-    for row, to_impostors in zip(rows, impostors, strict=True):
-        own = distances[targets.indptr[row] : targets.indptr[row + 1]]
+    for own, to_impostors in zip(sample.values, impostors, strict=True):
         pull += float(own.sum())
         found.append((own[:, None] - to_impostors[np.isfinite(to_impostors)]).ravel())
     margins = np.sort(np.concatenate(found))[::-1]
-    return Sample(margins, pull, task.points.n_rows / columns.size, filled.size / rows.size)
+    return Sample(margins, pull, task.points.n_rows / columns.size, sample.n_filled / rows.size)

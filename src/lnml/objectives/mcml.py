@@ -47,14 +47,13 @@ class MCMLProblem:
         """Nothing in MCML is free of the neighbourhoods."""
         return 0.0
 
-    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
+    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> Any:
         """F_ij of every pair, with k_i the number of pairs of row i."""
         kernels = self.training.kernels
         embedding = kernels.embed(self.training.points, components)
-        sizes = np.diff(pairs.indptr)
-        row_term = kernels.log_normalizers(embedding) - np.log(np.maximum(sizes, 1))
-        costs = kernels.distances(embedding, pairs) + np.repeat(row_term, sizes)
-        return costs / np.repeat(sizes, sizes)
+        row_term = kernels.log_normalizers(embedding) - kernels.log(pairs.sizes.clip(min=1))
+        costs = kernels.distances(embedding, pairs) + kernels.per_pair(row_term, pairs)
+        return costs / kernels.per_pair(pairs.sizes, pairs)
 
     def solve(
         self,
@@ -67,10 +66,11 @@ class MCMLProblem:
     ) -> Solution:
         """Minimise over the metric; ``targets`` None means all rows of the same class."""
         monitor = monitor or Monitor()
+        kernels = self.training.kernels
         sizes = target_counts(self.training, targets)
-        weights = None if targets is None else np.repeat(1.0 / np.maximum(sizes, 1), sizes)
-        conditioning = whiten_pull(self.training.kernels, self.training.points, targets, weights)
-        task = MCMLTask(self.training.kernels, conditioning, sizes)
+        weights = None if targets is None else 1.0 / kernels.per_pair(sizes, targets)
+        conditioning = whiten_pull(kernels, self.training.points, targets, weights)
+        task = MCMLTask(kernels, conditioning, sizes)
         start = conditioning.to_conditioned(components)
         if state is None:
             start = start * np.sqrt(worthwhile(task.best_scale(start)))
@@ -96,18 +96,18 @@ class MCMLTask:
     See :class:`lnml.solvers.barrier.SoftmaxTask`.
     """
 
-    def __init__(self, kernels: Kernels, conditioning: Conditioning, sizes: np.ndarray) -> None:
+    def __init__(self, kernels: Kernels, conditioning: Conditioning, sizes: Any) -> None:
         self.kernels = kernels
         self.points = conditioning.points
         self.pull = conditioning.pull
-        self.precision = float(np.finfo(self.points.data.dtype).eps)
+        self.precision = self.points.precision
         # Rows without targets have no ideal distribution; others still see them.
-        self.row_weights = (sizes > 0).astype(np.float64)
-        self.log_sizes = float(np.log(sizes[sizes > 0]).sum())
+        self.counts = sizes > 0
+        self.log_sizes = float(kernels.log(sizes[self.counts]).sum())
         self.scatter = kernels.gram(self.points.data, self.points.data)
         n = self.points.n_rows
         self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
-        self.objective_at_zero = np.log(n - 1.0) * self.row_weights.sum() - self.log_sizes
+        self.objective_at_zero = np.log(n - 1.0) * int(self.counts.sum()) - self.log_sizes
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """KL divergence plus its rounding, and the gradient (r x d), streamed.
@@ -117,12 +117,12 @@ class MCMLTask:
         """
         embedding = self.kernels.embed(self.points, components)
         log_normalizers, expected = cheaper_moment(
-            lambda values: self.kernels.softmax(embedding, self.row_weights, values),
+            lambda values: self.kernels.softmax(embedding, self.counts, values),
             embedding,
             components,
         )
         pulled = components * self.pull
-        value = float(np.vdot(pulled, components)) + float(self.row_weights @ log_normalizers)
+        value = float(np.vdot(pulled, components)) + self._total(log_normalizers)
         gradient = 2.0 * (pulled - expected)
         rounding, rounding_gradient = self._rounding(components)
         return value - self.log_sizes + rounding, gradient + rounding_gradient
@@ -136,13 +136,17 @@ class MCMLTask:
         weighted = self.precision * (components * self.pull + 2.0 * components @ self.scatter)
         return float(np.vdot(weighted, components)), 2.0 * weighted
 
+    def _total(self, log_normalizers: Any) -> float:
+        """Sum over the rows that have targets."""
+        return float(log_normalizers[self.counts].sum())
+
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray."""
 
         def along_ray(log_scale: float) -> float:
             scaled = np.exp(log_scale / 2) * components
             log_normalizers = self.kernels.log_normalizers(self.kernels.embed(self.points, scaled))
-            return float(np.vdot(scaled * self.pull, scaled) + self.row_weights @ log_normalizers)
+            return float(np.vdot(scaled * self.pull, scaled)) + self._total(log_normalizers)
 
         n = self.points.n_rows
         spread = 2.0 * float(np.vdot(components @ self.scatter, components)) / n
@@ -154,17 +158,15 @@ class MCMLTask:
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Entropy of the model's rows, and pull minus expected scatter."""
         embedding = self.kernels.embed(self.points, components)
-        log_normalizers, expected = self.kernels.softmax(
-            embedding, self.row_weights, self.points.data
-        )
-        entropy = float(self.row_weights @ log_normalizers)
+        log_normalizers, expected = self.kernels.softmax(embedding, self.counts, self.points.data)
+        entropy = self._total(log_normalizers)
         entropy += float(np.vdot(components @ expected, components))
         return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)
 
 
-def target_counts(training: TrainingSet, targets: Pattern | None) -> np.ndarray:
+def target_counts(training: TrainingSet, targets: Pattern | None) -> Any:
     """Return the number of targets of every row."""
     if targets is not None:
-        return np.diff(targets.indptr)
+        return targets.sizes
     class_sizes = np.diff(training.points.class_start)
-    return class_sizes[training.points.row_class] - 1
+    return training.kernels.per_row(class_sizes - 1, training.points)

@@ -22,8 +22,6 @@ from lnml.solvers.stopping import Found
 
 # How much more than the average slope a direction must promise to be worth adding.
 ESCAPE_THRESHOLD = 1e-4
-# A distance is bent where it is shorter than this share of the typical one.
-LEAST_ROOT = 1e-8
 
 # A start under which distances are this short, relative to its size, sees only rounding.
 VANISHING = 1e-8
@@ -50,9 +48,8 @@ class MMCProblem:
     cost_grows_with_distance = True
 
     def __init__(self, training: TrainingSet, diagonal: bool, max_iter: int) -> None:
-        points = training.points
         self.kernels = training.kernels
-        self.points = self.kernels.points(points.data.astype(np.float64), points.class_start)
+        self.points = self.kernels.widened(training.points)
         self.diagonal = diagonal
         self.max_iter = max_iter
 
@@ -60,7 +57,7 @@ class MMCProblem:
         """Return zero: the rest of the problem is a constraint, which every metric is scaled to."""
         return 0.0
 
-    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
+    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> Any:
         """D_ij of every pair, under the multiple of the metric that meets the constraint."""
         embedding = self.kernels.embed(self.points, components)
         root_sum, _ = self.kernels.root_sums(embedding)
@@ -119,23 +116,13 @@ def solve_pairs(
     points = kernels.points(np.vstack([differences, -differences]), np.array([0, 2 * m]))
     indptr = np.concatenate([[0], np.cumsum(similar), np.full(m, similar.sum())])
     targets = Pattern(indptr, (m + np.flatnonzero(similar)).astype(np.int32))
+    quarters = kernels.array(np.full(targets.size, 0.25))
     condition = scale_pull if diagonal else whiten_pull
-    conditioning = condition(kernels, points, targets, np.full(targets.size, 0.25))
-    roots = partial(pair_roots, conditioning.points.data[:m][~similar])
+    conditioning = condition(kernels, points, kernels.pattern(targets), quarters)
+    apart = kernels.points(differences[~similar], np.array([0, m - similar.sum()]))
+    roots = partial(kernels.length_sums, kernels.mapped(apart, conditioning.matrix))
     task = MMCTask(roots, conditioning, diagonal)
     return _solve_task(task, components, tol, max_iter, monitor)
-
-
-def pair_roots(differences: np.ndarray, components: np.ndarray) -> tuple[float, np.ndarray]:
-    """Sum of the lengths of L v over given differences (m x d), and its gradient in M."""
-    embedded = differences @ components.T
-    squares = np.einsum("ij,ij->i", embedded, embedded)
-    floor = LEAST_ROOT * np.sqrt(squares.mean())
-    if floor == 0.0:
-        return 0.0, np.zeros((differences.shape[1], differences.shape[1]))
-    roots = np.maximum(np.sqrt(squares), floor)
-    weights = 0.5 / roots
-    return float(weights @ squares + 0.5 * roots.sum()), (differences.T * weights) @ differences
 
 
 class MMCTask:

@@ -37,7 +37,7 @@ class NCATask:
         self.kernels = kernels
         self.points = conditioning.points
         self.pull = conditioning.pull
-        self.precision = float(np.finfo(self.points.data.dtype).eps)
+        self.precision = self.points.precision
         self.rounding = self.precision * self.points.n_rows
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:

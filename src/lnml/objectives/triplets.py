@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn import get_config
 
 from lnml.kernels.protocol import (
     Embedding,
@@ -81,12 +80,16 @@ class _Search:
     """A search over all rows, and the metric and radius it was made for."""
 
     components: np.ndarray
-    radius: np.ndarray
+    radius: Any
     found: Pattern
 
-    def serves(self, components: np.ndarray, radius: np.ndarray) -> bool:
+    def reaches(self, radius: Any) -> bool:
+        """Whether it looked this far in every row."""
+        return bool((SLACK * radius <= self.radius).all())
+
+    def serves(self, components: np.ndarray, radius: Any) -> bool:
         """Whether it was made at this very metric and looked this far."""
-        return self.components is components and bool(np.all(SLACK * radius <= self.radius))
+        return self.components is components and self.reaches(radius)
 
 
 class TripletProblem(ABC):
@@ -132,12 +135,12 @@ class TripletProblem(ABC):
     def best_scale(self, task: TripletTask, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray."""
 
-    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> np.ndarray:
+    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> Any:
         """Pull plus push of every pair; searches are shared with the metric steps around it."""
         kernels, points = self.training.kernels, self.training.points
         embedding = kernels.embed(points, components)
         distances = kernels.distances(embedding, pairs)
-        reach = 1.0 + row_maximum(distances, pairs)
+        reach = 1.0 + kernels.row_maximum(distances, pairs)
         try:
             known = self._search(embedding, components, reach)
             push = kernels.hinge(embedding, pairs, known.found, 0.0, None).target_hinge
@@ -145,23 +148,22 @@ class TripletProblem(ABC):
             push = self._push_by_blocks(embedding, pairs, reach)
         return self.pull_weight * distances + self.hinge_weight * push
 
-    def _search(self, embedding: Embedding, components: np.ndarray, radius: np.ndarray) -> _Search:
+    def _search(self, embedding: Embedding, components: np.ndarray, radius: Any) -> _Search:
         """Return the last search where it serves, or one that serves the next metric step, too."""
         known, self._last_search = self._last_search, None
         if known is None or not known.serves(components, radius):
             radius = MARGIN * (radius + SMOOTHING)
-            found = self.training.kernels.within(embedding, radius, max_pairs=most_pairs())
+            kernels = self.training.kernels
+            found = kernels.within(embedding, radius, max_pairs=kernels.pair_budget(PAIR_BYTES))
             known = _Search(components, radius, found)
         self._last_search = known
         return known
 
-    def _push_by_blocks(
-        self, embedding: Embedding, pairs: Pattern, radius: np.ndarray
-    ) -> np.ndarray:
+    def _push_by_blocks(self, embedding: Embedding, pairs: Pattern, radius: Any) -> Any:
         """Hinge of every pair where all candidates at once would not fit: block by block."""
         kernels, n = self.training.kernels, self.training.points.n_rows
-        push = np.empty(pairs.size)
-        step = max(most_pairs() // n, 1)
+        push = 0.0 * kernels.distances(embedding, pairs)
+        step = max(kernels.pair_budget(PAIR_BYTES) // n, 1)
         for lo in range(0, n, step):
             hi = min(lo + step, n)
             candidates = kernels.within(embedding, radius, rows=(lo, hi))
@@ -188,7 +190,9 @@ class TripletProblem(ABC):
         monitor = monitor or Monitor()
         coordinates, task = self.prepare(targets, impostors)
         if state is not None:
-            task.multipliers = carry_over(state.multipliers, state.targets, targets)
+            task.multipliers = self.training.kernels.carry_over(
+                state.multipliers, state.targets, targets
+            )
         known, self._last_search = self._last_search, None
         if state is not None and known is not None and known.components is components:
             task.known = known
@@ -238,46 +242,44 @@ class TripletTask:
         self.hinge_weight = hinge_weight
         self.term = term
         self.impostors = impostors
-        self.precision = float(np.finfo(points.data.dtype).eps)
+        self.precision = points.precision
         self.multipliers: Multipliers | None = None
         self.known: _Search | None = None
         self.last_search: _Search | None = None
         nobody = Pattern(np.zeros(points.n_rows + 1, np.int64), np.zeros(0, np.int32))
-        self.candidates = nobody if impostors is None else impostors
-        others = (
-            points.n_rows - np.diff(points.class_start)[points.row_class]
-            if impostors is None
-            else np.diff(impostors.indptr)
-        )
-        self.objective_at_zero = hinge_weight * float(np.diff(targets.indptr) @ others)
+        self.candidates = kernels.pattern(nobody) if impostors is None else impostors
+        n_triplets = kernels.count_triplets(points, targets, impostors)
+        self.objective_at_zero = hinge_weight * n_triplets
 
     def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Collect all impostors within reach, and some beyond if there is room."""
         if self.impostors is not None:
             return
         embedding = self.kernels.embed(self.points, components)
-        reach = row_maximum(self.kernels.distances(embedding, self.targets), self.targets)
+        distances = self.kernels.distances(embedding, self.targets)
         # A triplet acts while D_il < 1 + D_ij + smoothing * multiplier.
-        values = None if self.multipliers is None else self.multipliers.value
-        radius = 1.0 + reach + smoothing * (1.0 if values is None else values.max(initial=0.0))
+        beyond = smoothing * (1.0 if self.multipliers is None else self.multipliers.largest)
+        radius = 1.0 + beyond + self.kernels.row_maximum(distances, self.targets)
         known, self.known = self.known, None
-        if known is not None and np.all(SLACK * radius <= known.radius):
+        if known is not None and known.reaches(radius):
             self._take(components, known.radius, known.found)
             return
+        most = self.kernels.pair_budget(PAIR_BYTES)
         for factor in (margin, 1.0):
             try:
-                found = self.kernels.within(embedding, factor * radius, max_pairs=most_pairs())
+                found = self.kernels.within(embedding, factor * radius, max_pairs=most)
                 self._take(components, factor * radius, found)
                 return
             except TooManyPairs:
                 continue
         raise MemoryError(
-            f"more than {most_pairs():,} impostors are within reach of {radius.size:,} rows, "
-            f"which takes more than {most_pairs() * PAIR_BYTES / 2**30:.1f} GiB: raise "
-            f"scikit-learn's working_memory, or use fewer rows or target neighbours"
+            f"more than {most:,} impostors are within reach of {self.points.n_rows:,} rows, "
+            f"which takes more than {most * PAIR_BYTES / 2**30:.1f} GiB: raise "
+            f"scikit-learn's working_memory (the memory of a GPU is what it is), or use fewer "
+            f"rows or target neighbours"
         )
 
-    def _take(self, components: np.ndarray, radius: np.ndarray, found: Pattern) -> None:
+    def _take(self, components: np.ndarray, radius: Any, found: Pattern) -> None:
         self.candidates = found
         self.last_search = _Search(components, radius, found)
 
@@ -327,33 +329,3 @@ class TripletTask:
             (self.targets, terms.target_weights, 1.0),
             (self.candidates, terms.candidate_weights, -1.0),
         ]
-
-
-def carry_over(old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
-    """Multipliers of the triplets whose target pair is still one."""
-    if old_targets is targets:
-        return old
-    n = targets.indptr.size - 1
-    row = np.repeat(np.arange(n), np.diff(old.indptr))
-    pair = row * n + old_targets.indices[old_targets.indptr[row] + old.slot]
-    new_row = np.repeat(np.arange(n), np.diff(targets.indptr))
-    new_pairs = new_row * n + targets.indices
-    place = np.minimum(np.searchsorted(new_pairs, pair), new_pairs.size - 1)
-    kept = new_pairs[place] == pair
-    slot = (place - targets.indptr[row])[kept].astype(np.int32)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[kept], minlength=n))])
-    return Multipliers(indptr, old.impostor[kept], slot, old.value[kept])
-
-
-def row_maximum(values: np.ndarray, pattern: Pattern) -> np.ndarray:
-    """Largest value of each row of a pattern; -inf for rows without pairs."""
-    out = np.full(pattern.indptr.size - 1, -np.inf)
-    filled = np.diff(pattern.indptr) > 0
-    if filled.any():
-        out[filled] = np.maximum.reduceat(values, pattern.indptr[:-1][filled])
-    return out
-
-
-def most_pairs() -> int:
-    """Return how many candidate pairs fit scikit-learn's ``working_memory``."""
-    return int(get_config()["working_memory"] * 2**20 / PAIR_BYTES)

@@ -165,7 +165,6 @@ def _record(
     targets: Neighborhoods,
     tol: float,
 ) -> RoundRecord:
-    sizes, counts = np.unique(targets.sizes, return_counts=True)
     return {
         "round": number,
         "objective_assigned": before,
@@ -173,7 +172,7 @@ def _record(
         "bound": solution.bound,
         "gap": solution.gap,
         "n_changed": changed,
-        "neighborhood_sizes": dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        "neighborhood_sizes": targets.size_counts(),
         "n_iter": len(solution.history),
         "tol": tol,
     }

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
+from sklearn import get_config
 
+from lnml.kernels.cpu import assignment as _assignment
+from lnml.kernels.cpu import columns as _columns
 from lnml.kernels.cpu import hinge as _hinge
 from lnml.kernels.cpu import laplacian as _laplacian
+from lnml.kernels.cpu import patterns as _patterns
 from lnml.kernels.cpu import roots as _roots
 from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
@@ -15,7 +20,17 @@ from lnml.kernels.cpu.distances import pattern_distances
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import gram, times_transposed
 from lnml.kernels.cpu.threads import run_tiles, single_threaded_blas
-from lnml.kernels.protocol import Embedding, Hinge, Multipliers, Pattern, Points
+from lnml.kernels.protocol import (
+    Columns,
+    Embedding,
+    Hinge,
+    Multipliers,
+    Pattern,
+    Points,
+    Ranked,
+    RowSample,
+)
+from lnml.neighborhoods.graph import Neighborhoods
 
 
 class CPUKernels:
@@ -30,9 +45,51 @@ class CPUKernels:
         """
         return single_threaded_blas()
 
-    def points(self, data: np.ndarray, class_start: np.ndarray) -> Points:
+    def points(self, data: Any, class_start: np.ndarray) -> Points:
         """Bring class-sorted data onto the device."""
-        return Points(np.ascontiguousarray(data), np.asarray(class_start, dtype=np.int64))
+        return _columns.make_points(data, class_start)
+
+    def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
+        """Rows of X in class order, shifted by a value near the mean."""
+        return _columns.training_points(X, order, class_start)
+
+    def array(self, values: np.ndarray) -> np.ndarray:
+        """Values are where they belong."""
+        return values
+
+    def to_host(self, values: np.ndarray) -> np.ndarray:
+        """Values are where they belong."""
+        return values
+
+    def pattern(self, pairs: Pattern) -> Neighborhoods:
+        """Pairs as neighbourhoods."""
+        if isinstance(pairs, Neighborhoods):
+            return pairs
+        return Neighborhoods(pairs.indptr, pairs.indices)
+
+    def pair_budget(self, pair_bytes: int) -> int:
+        """Return how many pairs fit scikit-learn's ``working_memory``."""
+        return int(get_config()["working_memory"] * 2**20 / pair_bytes)
+
+    def columns(self, points: Points) -> Columns:
+        """Mean, spread and range of every column."""
+        return _columns.columns(points)
+
+    def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
+        """Return (data - mean) / scale."""
+        return _columns.standardized(points, mean, scale)
+
+    def mapped(self, points: Points, matrix: np.ndarray) -> Points:
+        """Return data @ matrix."""
+        return _columns.mapped(points, matrix)
+
+    def widened(self, points: Points) -> Points:
+        """Return the same data in float64."""
+        return self.points(points.data.astype(np.float64), points.class_start)
+
+    def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
+        """Sum over pairs of each class of its weight times v v^T."""
+        return _columns.class_scatter(points, weights)
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
         """Coordinates of the points under ``components``."""
@@ -82,6 +139,52 @@ class CPUKernels:
         )
         return out
 
+    def row_maximum(self, values: np.ndarray, pairs: Pattern) -> np.ndarray:
+        """Largest value of each row of a pattern; -inf for rows without pairs."""
+        return _patterns.row_maximum(values, pairs)
+
+    def per_pair(self, row_values: np.ndarray, pairs: Pattern) -> np.ndarray:
+        """Value of the row of every pair."""
+        return np.repeat(row_values.astype(np.float64, copy=False), pairs.sizes)
+
+    def per_row(self, class_values: np.ndarray, points: Points) -> np.ndarray:
+        """Value of the class of every row."""
+        return class_values[points.row_class]
+
+    def log(self, values: np.ndarray) -> np.ndarray:
+        """Logarithm of every value."""
+        return np.log(values)
+
+    def sample_rows(
+        self, values: np.ndarray, pairs: Pattern, count: int, rng: np.random.Generator
+    ) -> RowSample:
+        """Pick rows that have pairs, with their values."""
+        return _patterns.sample_rows(values, pairs, count, rng)
+
+    def count_triplets(self, points: Points, targets: Pattern, impostors: Pattern | None) -> int:
+        """Return the number of (target, impostor) pairs of all rows."""
+        return _patterns.count_triplets(points, targets, impostors)
+
+    def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
+        """Multipliers of the triplets whose target pair is still one."""
+        return _patterns.carry_over(old, old_targets, targets)
+
+    def listed(self, columns: np.ndarray) -> tuple[Neighborhoods, np.ndarray]:
+        """Pattern of the columns that are not -1, and where they stood."""
+        return _assignment.listed(columns)
+
+    def ranked(
+        self, columns: np.ndarray, distances: np.ndarray, costs: np.ndarray, position: np.ndarray
+    ) -> Ranked:
+        """Partners with their costs, which never fall along a row."""
+        return _assignment.ranked(columns, distances, costs, position)
+
+    def choose(
+        self, ranked: Ranked, k_min: int, k_av: int, k_max: int, row_numbers: np.ndarray | None
+    ) -> tuple[Neighborhoods, float]:
+        """Return the pairs of least total cost, and that cost."""
+        return _assignment.choose(ranked, k_min, k_av, k_max, row_numbers)
+
     def hinge(
         self,
         embedding: Embedding,
@@ -108,7 +211,7 @@ class CPUKernels:
         return _hinge.slopes(embedding, targets, candidates, gamma, multipliers)
 
     def laplacian(
-        self, edges: list[tuple[Pattern, np.ndarray, float]], values: np.ndarray
+        self, edges: list[tuple[Pattern, np.ndarray | None, float]], values: np.ndarray
     ) -> np.ndarray:
         """Lap(W + W^T) @ values."""
         return _laplacian.laplacian(edges, values)
@@ -132,6 +235,10 @@ class CPUKernels:
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
         """Sum of the distances over pairs of different class, and its gradient in M."""
         return _roots.root_sums(embedding)
+
+    def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Sum of |L x| over rows x, and its gradient in M."""
+        return _roots.length_sums(points, components)
 
     def gram(self, left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
         """left.T @ right in float64."""

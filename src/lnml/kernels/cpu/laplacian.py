@@ -11,13 +11,16 @@ from lnml.kernels.protocol import Pattern
 _ROWS_PER_TILE = 1024
 
 
-def laplacian(edges: list[tuple[Pattern, np.ndarray, float]], values: np.ndarray) -> np.ndarray:
+def laplacian(
+    edges: list[tuple[Pattern, np.ndarray | None, float]], values: np.ndarray
+) -> np.ndarray:
     """See :meth:`lnml.kernels.protocol.Kernels.laplacian`.
 
     Zero weights are skipped. The graph is first stored in both directions, so
     that every row gathers its own sum: no two threads write to one row.
     """
     n, width = values.shape
+    edges = [(p, np.ones(p.size) if w is None else w, factor) for p, w, factor in edges]
     counts = np.zeros(n + 1, dtype=np.int64)
     for pattern, weights, _ in edges:
         _count(pattern.indptr, pattern.indices, weights, counts)

@@ -12,7 +12,7 @@ from numba import njit
 from lnml.kernels.cpu.distances import FAST, squared_distance
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import row_tiles, run_tiles
-from lnml.kernels.protocol import Embedding
+from lnml.kernels.protocol import Embedding, Points
 
 TILE_ROWS, TILE_COLUMNS = 80, 672
 # Blocks are summed in this many groups whatever the number of threads, so that
@@ -61,6 +61,18 @@ def root_sums(embedding: Embedding) -> tuple[float, np.ndarray]:
         degree += group_degree
     half = gram(0.5 * degree[:, None] * data - row_sums, data)
     return 2.0 * total, 2.0 * (half + half.T)
+
+
+def length_sums(points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
+    """See :meth:`lnml.kernels.protocol.Kernels.length_sums`."""
+    embedded = points.data @ components.T
+    squares = np.einsum("ij,ij->i", embedded, embedded)
+    floor = LEAST_ROOT[points.dtype.name] * np.sqrt(squares.mean())
+    if floor == 0.0:
+        return 0.0, np.zeros((points.n_features, points.n_features))
+    roots = np.maximum(np.sqrt(squares), floor)
+    weights = 0.5 / roots
+    return float(weights @ squares + 0.5 * roots.sum()), (points.data.T * weights) @ points.data
 
 
 def scratch_bytes(n_rows: int) -> int:

@@ -1,0 +1,88 @@
+"""How single steps grow with rows and rank, and the share of the ceiling they reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mixture import make_mixture
+from suite.report import Group, Table
+
+from gpu_suite.ceilings import Ceilings, seconds
+from lnml.conditioning import whiten_pull
+from lnml.kernels import get_kernels
+from lnml.neighborhoods.learned import nearest_neighborhoods
+from lnml.objectives.contract import TrainingSet
+from lnml.objectives.lmnn import LMNNTask, best_scale
+from lnml.objectives.nca import NCATask
+
+ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+RANKS = (8, 16, 32, 64, 128)
+ROWS_OF_RANKS = 100_000
+# More rows would take minutes for one softmax pass.
+MOST_SOFTMAX_ROWS = 300_000
+
+
+def growth(ceilings: Ceilings, device: str) -> Group:
+    """Tables over rows at full rank and over ranks at a fixed number of rows."""
+    X, y = make_mixture(max(ROWS))
+    d = X.shape[1]
+    group = Group(f"Growth with rows and rank: the mixture, {d} features, float32")
+    by_rows = [[n, *_measure(ceilings, X[:n], y[:n], d, device)] for n in ROWS]
+    n = ROWS_OF_RANKS
+    by_rank = [[rank, *_measure(ceilings, X[:n], y[:n], rank, device)] for rank in RANKS]
+    header = ["search ms", "share of float16 %", "pairs", "evaluation ms"]
+    header += ["softmax pass ms", "share of float32 %"]
+    group.tables = [Table(["rows", *header], by_rows), Table(["rank", *header], by_rank)]
+    group.traces = {"rows": {"rows": by_rows}, "rank": {"rows": by_rank}}
+    group.notes = [
+        "Search: all impostors within reach at the metric LMNN starts from, without a margin. "
+        "Evaluation: smoothed value and gradient of LMNN over these. Softmax pass: value and "
+        "gradient of NCA. Shares are 2 n² r operations of a search and 4 n² r of a softmax pass "
+        "over its time, of the measured rate of a large product in that type.",
+        f"The second table has {n:,} rows and components of lower rank, the leading principal "
+        f"axes of the whitened data.",
+    ]
+    return group
+
+
+def _measure(ceilings: Ceilings, X: np.ndarray, y: np.ndarray, rank: int, device: str) -> list[Any]:
+    """One row of a table."""
+    kernels, (n, d) = get_kernels(device), X.shape
+    with kernels.session():
+        training = TrainingSet.from_labels(torch.as_tensor(X, device=device), y, kernels)
+        targets = nearest_neighborhoods(training, np.eye(d), 3)
+        conditioning = whiten_pull(kernels, training.points, targets)
+        task = LMNNTask(kernels, conditioning, targets, 0.5)
+        data = task.points.data
+        axes = np.linalg.eigh(kernels.gram(data, data))[1][:, ::-1].T[:rank]
+        L = np.sqrt(best_scale(task, axes)) * axes
+        search = seconds(lambda: task.search(L, 0.0, 1.0), 3)
+        evaluation = seconds(lambda: task.smoothed(L, 0.15), 5)
+        softmax = share = None
+        if n <= MOST_SOFTMAX_ROWS:
+            nca = NCATask(kernels, conditioning)
+            softmax = seconds(lambda: nca.value_and_gradient(L), 2)
+            share = 100.0 * 4.0 * n * n * rank / softmax / ceilings.float32
+        reached = 100.0 * 2.0 * n * n * rank / search / ceilings.float16
+        softmax_ms = None if softmax is None else 1e3 * softmax
+        return [1e3 * search, reached, task.candidates.size, 1e3 * evaluation, softmax_ms, share]
+
+
+def draw(group: Group, path: Path) -> None:
+    """Time of the three steps against rows and against rank."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for axis, name, label in zip(axes, ("rows", "rank"), ("rows", "rank r"), strict=True):
+        rows = group.traces[name]["rows"]
+        for column, step in ((1, "search"), (4, "evaluation"), (5, "softmax pass")):
+            points = [(row[0], row[column]) for row in rows if row[column] is not None]
+            axis.loglog(*zip(*points, strict=True), "o-", label=step)
+        axis.set(xlabel=label, ylabel="milliseconds")
+        axis.grid(alpha=0.3)
+    axes[0].legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

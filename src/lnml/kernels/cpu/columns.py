@@ -1,0 +1,54 @@
+"""Data on their way into a fit: sorted, scaled, mapped; and what their columns look like."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lnml.kernels.cpu.products import centred, gram
+from lnml.kernels.protocol import Columns, Points
+
+
+def make_points(data: Any, class_start: np.ndarray) -> Points:
+    """See :meth:`lnml.kernels.protocol.Kernels.points`."""
+    return Points(np.ascontiguousarray(data), np.asarray(class_start, dtype=np.int64))
+
+
+def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -> Points:
+    """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    centre = X[np.abs(X - mean).argmin(axis=0), np.arange(X.shape[1])]
+    return make_points(X[order] - centre, class_start)
+
+
+def columns(points: Points) -> Columns:
+    """See :meth:`lnml.kernels.protocol.Kernels.columns`."""
+    data = points.data
+    return Columns(
+        data.mean(axis=0, dtype=np.float64),
+        data.std(axis=0, dtype=np.float64),
+        data.min(axis=0).astype(np.float64),
+        data.max(axis=0).astype(np.float64),
+    )
+
+
+def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
+    """See :meth:`lnml.kernels.protocol.Kernels.standardized`."""
+    return make_points(((points.data - mean) / scale).astype(points.dtype), points.class_start)
+
+
+def mapped(points: Points, matrix: np.ndarray) -> Points:
+    """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
+    return make_points((points.data @ matrix).astype(points.dtype), points.class_start)
+
+
+def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:
+    """See :meth:`lnml.kernels.protocol.Kernels.class_scatter`; from class means alone."""
+    scatter = np.zeros((points.n_features, points.n_features))
+    for weight, (low, high) in zip(weights, pairwise(points.class_start), strict=True):
+        if high - low >= 2:
+            members = centred(points.data[low:high])
+            scatter += 2.0 * weight * (high - low) * gram(members, members)
+    return scatter

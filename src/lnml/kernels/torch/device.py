@@ -1,0 +1,116 @@
+"""The device a fit runs on: its name, its memory, and the state of torch around a fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from sklearn import get_config
+from threadpoolctl import threadpool_limits
+
+# Share of the free memory that the tiles of one step may take, and the most that pays.
+TILE_SHARE = 0.1
+LARGEST_TILE = 2**32
+# Share that the candidate pairs of a working set may take, and what one of them takes.
+PAIR_SHARE = 0.2
+PAIR_BYTES = 100
+# Copies of the data without which no fit can start: sorted, scaled, conditioned, embedded.
+DATA_COPIES = 4
+
+
+def parse_device(name: str) -> torch.device:
+    """Return the device that a name such as "cuda:0" or "torch:cpu" stands for."""
+    try:
+        device = torch.device(name.removeprefix("torch:"))
+    except RuntimeError as error:
+        raise ValueError(
+            f"device={name!r} is no device: use 'cpu', 'cuda', 'cuda:1' or None, which follows "
+            f"the input"
+        ) from error
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise RuntimeError(
+                f"device={name!r}, but torch {torch.__version__} sees no GPU: install a CUDA "
+                f"build of torch and a driver, or use device='cpu'"
+            )
+        return torch.device(
+            "cuda", torch.cuda.current_device() if device.index is None else device.index
+        )
+    if device.type != "cpu":
+        raise ValueError(f"device={name!r} is not supported: use 'cpu' or 'cuda'")
+    return device
+
+
+def free_bytes(device: torch.device) -> int:
+    """Memory a fit may still take: of the GPU, or scikit-learn's ``working_memory``."""
+    if device.type == "cpu":
+        return int(get_config()["working_memory"] * 2**20)
+    free, _ = torch.cuda.mem_get_info(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + unused
+
+
+def tile_bytes(free: int) -> int:
+    """Bytes that the tiles of one step may take together."""
+    return max(min(int(TILE_SHARE * free), LARGEST_TILE), 2**16)
+
+
+def check_room(device: torch.device, n_rows: int, n_features: int, itemsize: int) -> None:
+    """Refuse data whose copies alone would not fit, before any work."""
+    if device.type == "cpu":
+        return
+    free = free_bytes(device)
+    needed = DATA_COPIES * n_rows * n_features * itemsize
+    if needed > free:
+        raise MemoryError(
+            f"{n_rows:,} rows of {n_features} features take about {needed / 2**30:.1f} GiB in a "
+            f"fit, and {device} has {free / 2**30:.1f} GiB free: about "
+            f"{_leading_digits(n_rows * free / needed):,} rows would fit"
+        )
+
+
+@contextmanager
+def fit_session(device: torch.device) -> Iterator[None]:
+    """No gradients, exact float32 products, and errors that say how much memory there was.
+
+    BLAS on the host works on d x d matrices only; several threads would wait for
+    each other there.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
+        stack.enter_context(_exact_products())
+        if device.type == "cuda":
+            stack.enter_context(torch.cuda.device(device))
+        try:
+            yield
+        except torch.cuda.OutOfMemoryError as error:
+            total = torch.cuda.get_device_properties(device).total_memory
+            raise MemoryError(
+                f"{device} ran out of its {total / 2**30:.0f} GiB, of which this process held "
+                f"{torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB: free memory that "
+                f"others use, or fit fewer rows; lnml.estimate_memory says what a fit needs"
+            ) from error
+
+
+@contextmanager
+def _exact_products() -> Iterator[None]:
+    """Keep torch from using lower precision than was asked for inside matrix products."""
+    cuda = torch.backends.cuda.matmul
+    precision = torch.get_float32_matmul_precision()
+    reduced = cuda.allow_fp16_reduced_precision_reduction
+    torch.set_float32_matmul_precision("highest")
+    cuda.allow_fp16_reduced_precision_reduction = False
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(precision)
+        cuda.allow_fp16_reduced_precision_reduction = reduced
+
+
+def _leading_digits(count: float) -> int:
+    """Return a count rounded down to two digits."""
+    unit = 10 ** max(int(math.log10(max(count, 1.0))) - 1, 0)
+    return int(count // unit * unit)

@@ -1,0 +1,52 @@
+"""Products with the Laplacian of a weighted graph of pairs."""
+
+from __future__ import annotations
+
+import torch
+
+from lnml.kernels.torch import fused
+from lnml.kernels.torch.arrays import row_tiles
+from lnml.kernels.torch.patterns import Joined, TorchPattern, joined, offsets_of, row_sums
+
+Edges = list[tuple[TorchPattern, torch.Tensor | None, float]]
+
+
+def laplacian(edges: Edges, values: torch.Tensor, room: int) -> torch.Tensor:
+    """See :meth:`lnml.kernels.protocol.Kernels.laplacian`.
+
+    Every row gathers its own sum over the pairs it begins and those it ends, in
+    float64 and in an order that is always the same.
+    """
+    graph = joined(tuple(pattern for pattern, _, _ in edges))
+    weights = torch.cat([_signed(*edge) for edge in edges])
+    if fused.usable(values):
+        return fused.laplacian(graph, weights, values).to(values.dtype)
+    return sum_pairs(graph, weights, values, room).to(values.dtype)
+
+
+def _signed(pattern: TorchPattern, weights: torch.Tensor | None, factor: float) -> torch.Tensor:
+    """Factor times the weights of a pattern, in float64."""
+    if weights is None:
+        device = pattern.indptr.device
+        return torch.full((pattern.size,), factor, dtype=torch.float64, device=device)
+    return factor * weights.double()
+
+
+def sum_pairs(
+    graph: Joined, weights: torch.Tensor, values: torch.Tensor, room: int
+) -> torch.Tensor:
+    """Sum over the pairs of each row of weight * (value of the row - value of its partner).
+
+    Pairs of weight zero are skipped.
+    """
+    placed = weights[graph.places]
+    used = torch.nonzero(placed)[:, 0]
+    rows, partners, placed = graph.pairs.rows[used], graph.pairs.indices[used], placed[used]
+    offsets = offsets_of(torch.bincount(rows, minlength=values.shape[0]))
+    total = torch.empty(values.shape, dtype=torch.float64, device=values.device)
+    n_tiles = 1 + 24 * used.shape[0] * values.shape[1] // room
+    for lo, hi in row_tiles(values.shape[0], -(-values.shape[0] // n_tiles)):
+        part = slice(int(offsets[lo]), int(offsets[hi]))
+        moved = placed[part, None] * (values[rows[part]] - values[partners[part]])
+        total[lo:hi] = row_sums(moved, offsets[lo : hi + 1] - offsets[lo])
+    return total

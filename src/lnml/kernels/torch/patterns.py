@@ -1,0 +1,244 @@
+"""Pairs of rows on the device, and small work over them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from lnml.kernels.protocol import Multipliers, Pattern, Points, RowSample
+from lnml.kernels.torch.arrays import to_numpy, to_tensor
+from lnml.kernels.torch.columns import row_classes
+from lnml.neighborhoods.graph import Neighborhoods
+
+# Pairs that one program of the GPU works on (docs/gpu.md).
+PIECE = 128
+
+
+class TorchPattern(Neighborhoods):
+    """Pairs in tensors: ``indptr`` int64, ``indices`` int32; what is derived is kept."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.indptr.shape[0] - 1
+
+    @cached_property
+    def rows(self) -> torch.Tensor:
+        """Row of every pair, int32."""
+        numbers = torch.arange(self.n_rows, dtype=torch.int32, device=self.indptr.device)
+        return torch.repeat_interleave(numbers, self.sizes, output_size=self.size)
+
+    @cached_property
+    def slots(self) -> torch.Tensor:
+        """Position of every pair in its row's list."""
+        positions = torch.arange(self.size, device=self.indptr.device)
+        return positions - self.indptr[self.rows]
+
+    @cached_property
+    def width(self) -> int:
+        """Length of the longest list."""
+        return int(self.sizes.max()) if self.n_rows else 0
+
+    @property
+    def keys(self) -> torch.Tensor:
+        """Pairs as rising numbers: the row in the upper half of the bits, the partner below."""
+        return (self.rows.long() << 32) | self.indices
+
+    @cached_property
+    def pieces(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Lists cut into pieces of at most PIECE pairs, so that no list is much work.
+
+        Row and first pair of every piece, and indptr of the pieces of the rows.
+        """
+        counts = (self.sizes + PIECE - 1) // PIECE
+        offsets = offsets_of(counts)
+        rows = torch.repeat_interleave(counts)
+        numbers = torch.arange(rows.shape[0], device=rows.device) - offsets[rows]
+        return rows, self.indptr[rows] + PIECE * numbers, offsets
+
+    def pairs(self) -> tuple[Any, Any]:
+        """Rows and columns of all pairs, in row order."""
+        return self.rows, self.indices
+
+    def size_counts(self) -> dict[int, int]:
+        """How many rows have how many target neighbours."""
+        counts = to_numpy(torch.bincount(self.sizes)).tolist()
+        return {size: count for size, count in enumerate(counts) if count}
+
+    def n_changed(self, other: Neighborhoods) -> int:
+        """Return how many pairs of this one the other lacks."""
+        theirs = as_pattern(other, self.indptr.device)
+        return self.size - int(found_in(theirs.keys, self.keys)[1].sum())
+
+    def to_host(self) -> Neighborhoods:
+        """Return the same neighbourhoods in NumPy arrays."""
+        return Neighborhoods(to_numpy(self.indptr), to_numpy(self.indices))
+
+    def to_graph(self) -> object:
+        """CSR array (n x n) with a 1 for every pair."""
+        return self.to_host().to_graph()
+
+    def renumbered(self, numbers: np.ndarray) -> TorchPattern:
+        """Return the same pairs when row i is called ``numbers[i]``."""
+        names = to_tensor(numbers, self.indptr.device, torch.int64)
+        keys = ((names[self.rows] << 32) | names[self.indices]).sort().values
+        sizes = torch.empty_like(self.sizes)
+        sizes[names] = self.sizes
+        return TorchPattern(offsets_of(sizes), keys.int())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Neighborhoods) and self.to_host() == other.to_host()
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return repr(self.to_host())
+
+
+class Joined(NamedTuple):
+    """All pairs of some patterns, listed at both of their rows.
+
+    ``places`` (int32) say where the weight of a pair is among those of all patterns.
+    """
+
+    pairs: TorchPattern
+    places: torch.Tensor
+
+
+def joined(patterns: tuple[TorchPattern, ...]) -> Joined:
+    """Join patterns; the last remembers the result as long as it is asked with the same others."""
+    known = patterns[-1].__dict__.get("_joined")
+    if known is None or len(known[0]) != len(patterns) - 1:
+        known = None
+    elif any(mine is not other for mine, other in zip(known[0], patterns, strict=False)):
+        known = None
+    if known is None:
+        known = (patterns[:-1], _join(patterns))
+        patterns[-1].__dict__["_joined"] = known
+    return known[1]
+
+
+def _join(patterns: tuple[TorchPattern, ...]) -> Joined:
+    """List the pairs of each row: those it begins and those it ends, pattern by pattern.
+
+    All these lists are sorted by row, so it is known where each of their entries goes.
+    """
+    device, n = patterns[0].indptr.device, patterns[0].n_rows
+    lists, first = [], 0
+    for pattern in patterns:
+        numbers = torch.arange(first, first + pattern.size, dtype=torch.int32, device=device)
+        order = torch.argsort(pattern.indices, stable=True)
+        lists.append((pattern.rows, pattern.indices, numbers, pattern.sizes))
+        counts = torch.bincount(pattern.indices, minlength=n)
+        lists.append((pattern.indices[order], pattern.rows[order], numbers[order], counts))
+        first += pattern.size
+    offsets = offsets_of(sum(counts for *_, counts in lists))
+    partners, places = (torch.empty(2 * first, dtype=torch.int32, device=device) for _ in range(2))
+    free = offsets[:-1].clone()
+    for rows, others, numbers, counts in lists:
+        shift = free - offsets_of(counts)[:-1]
+        target = torch.arange(rows.shape[0], device=device) + shift[rows]
+        partners[target], places[target] = others, numbers
+        free += counts
+    return Joined(TorchPattern(offsets, partners), places)
+
+
+class TorchMultipliers(Multipliers):
+    """Multipliers that remember where they belong in the working set last asked about."""
+
+    def aligned(self, candidates: TorchPattern, width: int, dtype: torch.dtype) -> torch.Tensor:
+        """Multiplier of every candidate and slot, shape (candidates, width)."""
+        known = self.__dict__.get("_aligned")
+        if known is None or known[0] is not candidates or known[1].shape[1] != width:
+            table = torch.zeros(
+                (candidates.size, width), dtype=dtype, device=candidates.indptr.device
+            )
+            own = TorchPattern(self.indptr, self.impostor)
+            place, found = found_in(candidates.keys, own.keys)
+            table[place[found], self.slot[found].long()] = self.value[found].to(dtype)
+            known = (candidates, table)
+            self.__dict__["_aligned"] = known
+        return known[1]
+
+
+def as_pattern(pairs: Pattern, device: torch.device) -> TorchPattern:
+    """Pairs on the device, copied there if they are not yet."""
+    if isinstance(pairs, TorchPattern):
+        return pairs
+    return TorchPattern(
+        to_tensor(pairs.indptr, device, torch.int64), to_tensor(pairs.indices, device, torch.int32)
+    )
+
+
+def as_multipliers(given: Multipliers, device: torch.device) -> TorchMultipliers:
+    """Multipliers on the device, copied there if they are not yet."""
+    if isinstance(given, TorchMultipliers):
+        return given
+    return TorchMultipliers(
+        to_tensor(given.indptr, device, torch.int64),
+        to_tensor(given.impostor, device, torch.int32),
+        to_tensor(given.slot, device, torch.int32),
+        to_tensor(given.value, device, torch.float64),
+    )
+
+
+def offsets_of(counts: torch.Tensor) -> torch.Tensor:
+    """0 and the running sums of counts."""
+    return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+
+
+def found_in(known: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Positions of wanted numbers among known rising ones, and whether they are there."""
+    if known.shape[0] == 0:
+        return torch.zeros_like(wanted), torch.zeros_like(wanted, dtype=torch.bool)
+    place = torch.searchsorted(known, wanted).clamp(max=known.shape[0] - 1)
+    return place, known[place] == wanted
+
+
+def row_sums(values: torch.Tensor, indptr: torch.Tensor) -> torch.Tensor:
+    """Sum of the values (or rows of values) of every row, always added in the same order."""
+    return torch.segment_reduce(values, "sum", offsets=indptr, initial=0.0)
+
+
+def row_maximum(values: torch.Tensor, pairs: TorchPattern) -> torch.Tensor:
+    """See :meth:`lnml.kernels.protocol.Kernels.row_maximum`."""
+    return torch.segment_reduce(values, "max", offsets=pairs.indptr, initial=-torch.inf)
+
+
+def sample_rows(
+    values: torch.Tensor, pairs: TorchPattern, count: int, rng: np.random.Generator
+) -> RowSample:
+    """See :meth:`lnml.kernels.protocol.Kernels.sample_rows`."""
+    filled = torch.nonzero(pairs.sizes > 0)[:, 0]
+    rows = filled[to_tensor(rng.permutation(filled.shape[0])[:count], filled.device)]
+    sizes = pairs.sizes[rows]
+    start = torch.repeat_interleave(pairs.indptr[rows] - offsets_of(sizes)[:-1], sizes)
+    picked = to_numpy(values[start + torch.arange(start.shape[0], device=start.device)])
+    parts = np.split(picked, np.cumsum(to_numpy(sizes))[:-1])
+    return RowSample(to_numpy(rows), parts, filled.shape[0])
+
+
+def count_triplets(points: Points, targets: TorchPattern, impostors: TorchPattern | None) -> int:
+    """See :meth:`lnml.kernels.protocol.Kernels.count_triplets`."""
+    if impostors is not None:
+        return int((targets.sizes * impostors.sizes).sum())
+    others = points.n_rows - np.diff(points.class_start)
+    return int(
+        (targets.sizes * to_tensor(others, targets.indptr.device)[row_classes(points)]).sum()
+    )
+
+
+def carry_over(
+    old: TorchMultipliers, old_targets: TorchPattern, targets: TorchPattern
+) -> TorchMultipliers:
+    """See :meth:`lnml.kernels.protocol.Kernels.carry_over`."""
+    if old_targets is targets:
+        return old
+    rows = TorchPattern(old.indptr, old.impostor).rows
+    place, kept = found_in(targets.keys, old_targets.keys[old_targets.indptr[rows] + old.slot])
+    slot = (place - targets.indptr[rows])[kept].int()
+    counts = torch.bincount(rows[kept], minlength=targets.n_rows)
+    return TorchMultipliers(offsets_of(counts), old.impostor[kept], slot, old.value[kept])

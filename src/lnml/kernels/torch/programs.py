@@ -1,0 +1,186 @@
+"""The Triton programs behind :mod:`lnml.kernels.torch.fused`.
+
+Names in capitals are fixed when a program is compiled.
+"""
+
+# Triton reads the source of these functions and knows neither annotations nor keywords of types.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _squares(left, i, right, j, mask, width, PAIRS: tl.constexpr, COORDINATES: tl.constexpr):
+    """Squared distances of rows i of left and j of right, both (PAIRS,)."""
+    total = tl.zeros((PAIRS, COORDINATES), dtype=left.dtype.element_ty)
+    for start in range(0, width, COORDINATES):
+        k = start + tl.arange(0, COORDINATES)
+        inside = mask[:, None] & (k < width)[None, :]
+        a = tl.load(left + i.to(tl.int64)[:, None] * width + k[None, :], mask=inside, other=0.0)
+        b = tl.load(right + j.to(tl.int64)[:, None] * width + k[None, :], mask=inside, other=0.0)
+        total += (a - b) * (a - b)
+    return tl.sum(total, axis=1)
+
+
+@triton.jit
+def distances(
+    left, rows, right, columns, out, count, width, PAIRS: tl.constexpr, COORDINATES: tl.constexpr
+):
+    """Squared distances of PAIRS pairs."""
+    pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
+    mask = pair < count
+    i = tl.load(rows + pair, mask=mask, other=0)
+    j = tl.load(columns + pair, mask=mask, other=0)
+    found = _squares(left, i, right, j, mask, width, PAIRS, COORDINATES)
+    tl.store(out + pair, found, mask=mask)
+
+
+@triton.jit
+def hinge(
+    z, rows, starts, indptr, indices, table, previous, candidate_weights, sums, totals,
+    first_row, width, n_slots, gamma_upper, gamma_lower,
+    HAS_PREVIOUS: tl.constexpr, SMOOTH: tl.constexpr, SLOTS: tl.constexpr, PIECE: tl.constexpr,
+    PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
+):  # fmt: skip
+    """Margins of a piece of a row: its candidates (axis 0) with all targets (axis 1)."""
+    piece = tl.program_id(0).to(tl.int64)
+    row = tl.load(rows + piece)
+    gamma = tl.full((), 0.0, dtype=tl.float64) + gamma_upper + gamma_lower
+    slot = tl.arange(0, SLOTS)
+    target = tl.load(table + row * n_slots + slot, mask=slot < n_slots, other=-1e30)
+    slope_sums = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
+    hinge_sums = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
+    smoothed = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
+    active = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
+    i = tl.zeros((PAIRS,), dtype=tl.int64) + first_row + row
+    first = tl.load(starts + piece)
+    last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
+    for start in range(first, last, PAIRS):
+        pair = start + tl.arange(0, PAIRS)
+        mask = pair < last
+        j = tl.load(indices + pair, mask=mask, other=0)
+        squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
+        there = mask[:, None] & (slot < n_slots)[None, :]
+        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
+        before = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
+        if HAS_PREVIOUS:
+            at = previous + pair[:, None] * n_slots + slot[None, :]
+            before = tl.load(at, mask=there, other=0.0).to(tl.float64)
+        if SMOOTH:
+            slope = tl.minimum(tl.maximum(before + margin / gamma, 0.0), 1.0)
+        else:
+            slope = tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
+        shift = slope - before
+        smoothed += slope * margin - 0.5 * gamma * shift * shift
+        slope_sums += slope
+        hinge_sums += tl.maximum(margin, 0.0)
+        active += tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
+        tl.store(candidate_weights + pair, tl.sum(slope, axis=1), mask=mask)
+    weight_by_slot, hinge_by_slot = tl.sum(slope_sums, axis=0), tl.sum(hinge_sums, axis=0)
+    place = sums + 2 * (piece * n_slots + slot)
+    tl.store(place, weight_by_slot, mask=slot < n_slots)
+    tl.store(place + 1, hinge_by_slot, mask=slot < n_slots)
+    tl.store(totals + piece * 4, tl.sum(tl.sum(smoothed, axis=0), axis=0))
+    tl.store(totals + piece * 4 + 1, tl.sum(hinge_by_slot, axis=0))
+    tl.store(totals + piece * 4 + 2, tl.sum(weight_by_slot, axis=0))
+    tl.store(totals + piece * 4 + 3, tl.sum(tl.sum(active, axis=0), axis=0))
+
+
+@triton.jit
+def _weights_of(weights, places, pair, last):
+    """Weights of some pairs; zero from the last on."""
+    place = tl.load(places + pair, mask=pair < last, other=0).to(tl.int64)
+    return tl.load(weights + place, mask=pair < last, other=0.0)
+
+
+@triton.jit
+def laplacian(
+    values, rows, starts, indptr, indices, places, weights, sums, width,
+    PIECE: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
+):  # fmt: skip
+    """Sum of weight * (value of the row - value of its partner), for a piece of a row.
+
+    Pairs of weight zero, most of them, are not loaded.
+    """
+    piece = tl.program_id(0).to(tl.int64)
+    row = tl.load(rows + piece)
+    k = tl.program_id(1) * COORDINATES + tl.arange(0, COORDINATES)
+    here = tl.load(values + row * width + k, mask=k < width, other=0.0)
+    found = tl.zeros((PAIRS, COORDINATES), dtype=tl.float64)
+    first = tl.load(starts + piece)
+    last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
+    all_weights = _weights_of(weights, places, first + tl.arange(0, PIECE), last)
+    # Nothing is left to do where all weights of the piece are zero.
+    end = tl.where(tl.max(tl.abs(all_weights), axis=0) > 0.0, last, first)
+    for start in range(first, end, PAIRS):
+        pair = start + tl.arange(0, PAIRS)
+        weight = _weights_of(weights, places, pair, last)
+        if tl.max(tl.abs(weight), axis=0) > 0.0:
+            j = tl.load(indices + pair, mask=pair < last, other=0).to(tl.int64)
+            inside = (weight != 0.0)[:, None] & (k < width)[None, :]
+            there = tl.load(values + j[:, None] * width + k[None, :], mask=inside, other=0.0)
+            found += weight[:, None] * (here[None, :] - there).to(tl.float64)
+    tl.store(sums + piece * width + k, tl.sum(found, axis=0), mask=k < width)
+
+
+@triton.jit
+def _passes(scores, limits, left_out, row, j, n):
+    """Whether columns j of a row reach its limit, outside the range that is left out."""
+    score = tl.load(scores + row * n + j, mask=j < n, other=0.0)
+    begin, end = tl.load(left_out + 2 * row), tl.load(left_out + 2 * row + 1)
+    return (score >= tl.load(limits + row)) & (j < n) & ((j < begin) | (j >= end))
+
+
+@triton.jit
+def count_passing(
+    scores, limits, left_out, in_block, n, n_blocks, COLUMNS: tl.constexpr, BLOCKS: tl.constexpr
+):
+    """Count the passing columns in some blocks of columns of one row."""
+    row = tl.program_id(0).to(tl.int64)
+    first = tl.program_id(1) * BLOCKS
+    j = first * COLUMNS + tl.arange(0, BLOCKS * COLUMNS)
+    kept = _passes(scores, limits, left_out, row, j, n).to(tl.int32)
+    found = tl.sum(tl.reshape(kept, (BLOCKS, COLUMNS)), axis=1)
+    block = first + tl.arange(0, BLOCKS)
+    tl.store(in_block + row * n_blocks + block, found, mask=block < n_blocks)
+
+
+@triton.jit
+def list_passing(
+    scores, limits, left_out, in_block, starts, columns, first_row, n, n_blocks,
+    COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """List the passing columns of one row; blocks without any are not looked at."""
+    row = tl.program_id(0).to(tl.int64) + first_row
+    free = tl.load(starts + tl.program_id(0))
+    for block in range(0, n_blocks):
+        count = tl.load(in_block + row * n_blocks + block)
+        if count > 0:
+            j = block * COLUMNS + tl.arange(0, COLUMNS)
+            kept = _passes(scores, limits, left_out, row, j, n)
+            rank = tl.cumsum(kept.to(tl.int32), axis=0)
+            tl.store(columns + free + rank - 1, j, mask=kept)
+            free += count
+
+
+@triton.jit
+def exponentiate(exponents, totals, largest, first_row, n, COLUMNS: tl.constexpr):
+    """Weights of one row, their sum, and the largest exponent."""
+    row = tl.program_id(0).to(tl.int64)
+    highest = tl.full((COLUMNS,), -float("inf"), dtype=tl.float32)
+    for start in range(0, n, COLUMNS):
+        j = start + tl.arange(0, COLUMNS)
+        other = (j < n) & (j != first_row + row)
+        t = tl.load(exponents + row * n + j, mask=other, other=-float("inf"))
+        highest = tl.maximum(highest, t)
+    # A negative squared distance is rounding.
+    top = tl.minimum(tl.max(highest, axis=0), 0.0)
+    total = tl.zeros((COLUMNS,), dtype=tl.float64)
+    for start in range(0, n, COLUMNS):
+        j = start + tl.arange(0, COLUMNS)
+        other = (j < n) & (j != first_row + row)
+        t = tl.load(exponents + row * n + j, mask=other, other=-float("inf"))
+        weight = tl.exp2(tl.minimum(t, 0.0) - top)
+        tl.store(exponents + row * n + j, weight, mask=j < n)
+        total += weight.to(tl.float64)
+    tl.store(largest + row, top)
+    tl.store(totals + row, tl.sum(total, axis=0))

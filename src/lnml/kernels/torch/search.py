@@ -1,0 +1,153 @@
+"""Impostor search: all pairs of different class closer than a radius.
+
+A matrix product in low precision (float16 on a GPU) bounds every distance from
+below; the pairs that pass are verified from differences in the precision of the
+data. docs/gpu.md shows that no pair inside its radius is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from lnml.kernels.protocol import Embedding, TooManyPairs
+from lnml.kernels.torch.arrays import row_tiles, to_tensor
+from lnml.kernels.torch.columns import row_classes
+from lnml.kernels.torch.distances import pair_distances
+from lnml.kernels.torch.passing import passing
+from lnml.kernels.torch.patterns import TorchPattern, offsets_of
+
+# Bytes of a tile and its mask, per pair, beyond the product itself.
+_MASK_BYTES = 2
+# Largest number of pairs in a tile: positions inside it stay small numbers.
+_TILE_PAIRS = 2**30
+_ALIGNMENT = 8
+# Longest row in the filter's units, so that half its square is a float16.
+_LONGEST = 340.0
+# Rounding of one addition inside a product: float32, with room for hardware that truncates.
+_ADDITION = 2.0**-21
+
+
+class _Filter(NamedTuple):
+    """Operands of one product: row i keeps column j if left_i . right_j >= limits_i.
+
+    For every pair with D_ij < radius_i that holds, rounding included.
+    """
+
+    left: torch.Tensor
+    right: torch.Tensor
+    limits: torch.Tensor
+
+
+def within(
+    embedding: Embedding,
+    radius: torch.Tensor,
+    rows: tuple[int, int] | None,
+    max_pairs: int | None,
+    room: int,
+) -> TorchPattern:
+    """See :meth:`lnml.kernels.protocol.Kernels.within`."""
+    z = embedding.coordinates
+    n = z.shape[0]
+    first, last = rows or (0, n)
+    filter_ = _make_filter(z, radius)
+    per_row = n * (filter_.left.itemsize + _MASK_BYTES)
+    step = max(1, min(room // per_row, _TILE_PAIRS // n))
+    search = _TileSearch(embedding, radius, filter_, room)
+    counts, columns, found = [], [], 0
+    for lo, hi in row_tiles(last - first, step):
+        for part_counts, part_columns in search.run(first + lo, first + hi):
+            found += part_columns.shape[0]
+            if max_pairs is not None and found > max_pairs:
+                raise TooManyPairs
+            counts.append(part_counts)
+            columns.append(part_columns)
+    return TorchPattern(offsets_of(torch.cat(counts)), torch.cat(columns))
+
+
+def filter_type(device: torch.device) -> torch.dtype:
+    """Type of the filter's product: what the device multiplies fastest."""
+    return torch.float16 if device.type == "cuda" else torch.float32
+
+
+class _TileSearch:
+    """Searches the rows of one tile after the other."""
+
+    def __init__(
+        self, embedding: Embedding, radius: torch.Tensor, filter_: _Filter, room: int
+    ) -> None:
+        self.z, self.radius = embedding.coordinates, radius.to(embedding.coordinates.dtype)
+        self.filter, self.room = filter_, room
+        start = embedding.points.class_start
+        ranges = to_tensor(np.stack([start[:-1], start[1:]], axis=1), self.z.device)
+        self.own = ranges[row_classes(embedding.points)]
+
+    def run(self, lo: int, hi: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Pairs of rows lo..hi: numbers by row, and columns; in as many parts as memory asks."""
+        scores = self.filter.left[lo:hi] @ self.filter.right.T
+        for part in passing(scores, self.filter.limits[lo:hi], self.own[lo:hi], self.room):
+            rows = part.rows(lo)
+            distances = pair_distances(self.z, rows, self.z, part.columns, self.room)
+            inside = distances < self.radius[rows]
+            ends = offsets_of(inside)[offsets_of(part.counts)]
+            yield ends[1:] - ends[:-1], part.columns[inside]
+
+
+def _make_filter(z: torch.Tensor, radius: torch.Tensor) -> _Filter:
+    """Round the centred coordinates to the filter's type, and bound what that changes.
+
+    With a_i the rounded coordinates, s_ij = a_i . a_j - |a_j|^2 / 2 is the larger
+    the closer a_i and a_j are: |a_i - a_j|^2 = |a_i|^2 - 2 s_ij.
+    """
+    kind = filter_type(z.device)
+    half_unit = torch.finfo(kind).eps / 2
+    least = torch.finfo(kind).tiny * torch.finfo(kind).eps
+    wide = z.double() - z.mean(dim=0, dtype=torch.float64)
+    squares = wide.square().sum(dim=1)
+    unit = torch.maximum((squares.mean() / z.shape[1]).sqrt(), squares.max().sqrt() / _LONGEST)
+    unit = torch.where(unit > 0, unit, 1.0)
+    wide /= unit
+    rounded = wide.to(kind)
+    squares = rounded.double().square().sum(dim=1)
+    # Zeros fill up to a width that matrix products like.
+    filling = torch.zeros_like(rounded[:, :1]).expand(-1, -(z.shape[1] + 3) % _ALIGNMENT)
+    right = torch.cat([rounded, _pieces(-0.5 * squares, kind), filling], dim=1)
+    left = torch.cat([rounded, torch.ones_like(right[:, z.shape[1] :])], dim=1)
+
+    width = z.shape[1]
+    # Verified distances are off by their own rounding, in the type of the data.
+    inflated = radius.clamp(min=0.0) * (1.0 + (width + 4.0) * torch.finfo(z.dtype).eps)
+    reach = inflated.sqrt() / unit
+    length = wide.square().sum(dim=1).sqrt()
+    moved = (wide - rounded.double()).square().sum(dim=1).sqrt()
+    # A partner inside the radius is no longer than this, so rounding moved it by at most:
+    partner = length + reach
+    partner_moved = half_unit * partner + width**0.5 * least
+    reach = reach + moved + partner_moved
+    # Size of what is added up in the product, and its rounding on the way out.
+    size = (length + moved) * (partner + partner_moved) + (partner + partner_moved).square()
+    error = ((width + 8.0) * _ADDITION + 2.0 * half_unit) * size + 4.0 * least
+    limits = (squares - reach.square()) / 2 - error
+    return _Filter(left, right, _rounded_down(torch.where(radius > 0, limits, torch.inf), kind))
+
+
+def _pieces(values: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    """Columns of a low-precision type that add up to float64 values, almost exactly."""
+    pieces = []
+    for _ in range(3):
+        piece = values.to(kind)
+        pieces.append(piece)
+        values = values - piece.double()
+    return torch.stack(pieces, dim=1)
+
+
+def _rounded_down(values: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    """Largest numbers of a type that are at most the values; -inf below its range."""
+    rounded = values.to(kind)
+    lower = torch.nextafter(rounded, torch.full_like(rounded, -torch.inf))
+    largest = torch.finfo(kind).max
+    rounded = torch.where(rounded.double() > values, lower, rounded)
+    return torch.where(values < -0.5 * largest, -torch.inf, rounded)

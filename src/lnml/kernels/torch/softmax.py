@@ -1,0 +1,136 @@
+"""Softmax sums over all pairs of rows, a block of rows at a time: no n x n array.
+
+The exponent of every pair comes out of one matrix product: two columns appended
+to the coordinates carry the squared norms. Distances are in units of log 2, so
+that the exponential is a power of two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from lnml.kernels.protocol import Embedding
+from lnml.kernels.torch import fused
+from lnml.kernels.torch.arrays import centred, float64_zeros, row_tiles, squared_norms
+from lnml.kernels.torch.columns import gram
+
+# Columns whose weighted values are summed in the type of the data; beyond in float64.
+SUMMED_COLUMNS = 8192
+ALIGNMENT = 4
+
+
+class Block(NamedTuple):
+    """Softmax weights of rows lo..hi, unnormalised: the largest of each row is one.
+
+    ``totals`` are their sums in float64, ``largest`` minus the squared distance (in
+    units of log 2) of the nearest row.
+    """
+
+    lo: int
+    hi: int
+    weights: torch.Tensor
+    totals: torch.Tensor
+    largest: torch.Tensor
+
+    @property
+    def log_z(self) -> torch.Tensor:
+        """Logs of the sums of exp(-D_ij)."""
+        return self.totals.log() + math.log(2.0) * self.largest.double()
+
+
+def blocks(embedding: Embedding, room: int) -> Iterator[Block]:
+    """Weights of all rows, block by block; a block is overwritten by the next."""
+    z = centred(embedding.coordinates) * math.sqrt(1.0 / math.log(2.0))
+    n = z.shape[0]
+    norms, ones = squared_norms(z)[:, None], torch.ones_like(z[:, :1])
+    # Zeros fill up to a width that matrix products like.
+    filling = torch.zeros_like(ones).expand(-1, -(z.shape[1] + 2) % ALIGNMENT)
+    left = torch.cat([2.0 * z, -norms, ones, filling], dim=1)
+    right = torch.cat([z, ones, -norms, filling], dim=1)
+    step = max(1, min(room // (2 * n * z.itemsize), n))
+    buffer = torch.empty((step, n), dtype=z.dtype, device=z.device)
+    for lo, hi in row_tiles(n, step):
+        weights = torch.mm(left[lo:hi], right.T, out=buffer[: hi - lo])
+        fast = weights.dtype == torch.float32 and fused.usable(weights)
+        totals, largest = (fused.exponentiate if fast else _exponentiate)(weights, lo)
+        yield Block(lo, hi, weights, totals, largest)
+
+
+def _exponentiate(exponents: torch.Tensor, first_row: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Turn the exponents of a block into weights, in place; their sums and the largest exponents.
+
+    A row has no weight for itself.
+    """
+    # A negative squared distance is rounding.
+    exponents.clamp_(max=0.0)
+    exponents.diagonal(first_row).fill_(-torch.inf)
+    largest = exponents.amax(dim=1)
+    exponents.sub_(largest[:, None]).exp2_()
+    return exponents.sum(dim=1, dtype=torch.float64), largest
+
+
+def log_normalizers(embedding: Embedding, room: int) -> torch.Tensor:
+    """See :meth:`lnml.kernels.protocol.Kernels.log_normalizers`."""
+    return torch.cat([block.log_z for block in blocks(embedding, room)])
+
+
+def softmax(
+    embedding: Embedding, row_weights: torch.Tensor, values: torch.Tensor, room: int
+) -> tuple[torch.Tensor, np.ndarray]:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
+    sums = MomentSums(embedding, values)
+    row_weights = row_weights.double()
+    log_z = []
+    for block in blocks(embedding, room):
+        log_z.append(block.log_z)
+        factors = row_weights[block.lo : block.hi] / block.totals
+        rows = slice(block.lo, block.hi)
+        sums.row_sums[rows] = factors[:, None] * times_values(block.weights, sums.values)
+        sums.add_columns(rows, slice(None), block.weights, factors)
+    return torch.cat(log_z), sums.moment(row_weights + sums.degree)
+
+
+def times_values(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Weights @ values, summed in float64 over ranges of columns."""
+    total = float64_zeros((weights.shape[0], values.shape[1]), values)
+    for lo, hi in row_tiles(values.shape[0], SUMMED_COLUMNS):
+        total += weights[:, lo:hi] @ values[lo:hi]
+    return total
+
+
+class MomentSums:
+    """Sums behind values^T Lap(W + W^T) data for weights W that come in blocks of rows.
+
+    With the values the data themselves, W @ values is enough: ``symmetric``.
+    """
+
+    def __init__(self, embedding: Embedding, values: torch.Tensor) -> None:
+        data = embedding.points.data
+        self.symmetric = values is data
+        self.values = centred(values)
+        self.data = self.values if self.symmetric else centred(data)
+        self.degree = float64_zeros(values.shape[:1], values)
+        self.row_sums = float64_zeros(values.shape, values)
+        self.column_sums = float64_zeros((0, 0) if self.symmetric else values.shape, values)
+
+    def add_columns(
+        self, rows: slice, columns: slice, weights: torch.Tensor, factors: torch.Tensor
+    ) -> None:
+        """Add the part of factors * weights, at some rows and columns, to the column sums."""
+        factors = factors.to(weights.dtype)
+        self.degree[columns] += weights.T @ factors
+        if not self.symmetric:
+            self.column_sums[columns] += weights.T @ (factors[:, None] * self.values[rows])
+
+    def moment(self, degree: torch.Tensor) -> np.ndarray:
+        """values^T Lap(W + W^T) data, with the degrees of W + W^T."""
+        if self.symmetric:
+            half = gram(0.5 * degree[:, None] * self.values - self.row_sums, self.data, exact=True)
+            return half + half.T
+        moved = degree[:, None] * self.values - self.row_sums - self.column_sums
+        return gram(moved, self.data, exact=True)

@@ -1,0 +1,78 @@
+"""Kernels of any device, spoken to in NumPy arrays: what the tests of the kernels use."""
+
+import numpy as np
+
+from lnml.kernels import get_kernels
+from lnml.kernels.protocol import Embedding, Multipliers, Pattern, Points
+from lnml.neighborhoods import Neighborhoods
+
+# Methods whose plain arrays are small and stay on the host; handles are converted all the same.
+HOST_ARGUMENTS = {
+    "points", "training_points", "pattern", "array", "embed", "rows", "nearest", "columns",
+    "standardized", "mapped", "class_scatter", "length_sums", "choose", "per_row",
+}  # fmt: skip
+
+
+def host(values):
+    """Values, or what holds them, in NumPy arrays."""
+    if hasattr(values, "detach"):
+        return values.detach().cpu().numpy()
+    if isinstance(values, Neighborhoods):
+        return values.to_host()
+    if isinstance(values, Points):
+        return Points(host(values.data), values.class_start)
+    if isinstance(values, Embedding):
+        return Embedding(host(values.coordinates), host(values.points))
+    if isinstance(values, Multipliers):
+        parts = (values.indptr, values.impostor, values.slot, values.value)
+        return Multipliers(*(host(part) for part in parts))
+    if isinstance(values, tuple):
+        converted = [host(part) for part in values]
+        return type(values)(*converted) if hasattr(values, "_fields") else tuple(converted)
+    return values
+
+
+class HostKernels:
+    """Passes every call on to the kernels of a device, and brings its results back."""
+
+    def __init__(self, kernels):
+        self.kernels = kernels
+
+    def __getattr__(self, name):
+        method = getattr(self.kernels, name)
+
+        def call(*args, **kwargs):
+            arrays = name not in HOST_ARGUMENTS
+            known = {}
+            args = [self._there(value, arrays, known) for value in args]
+            kwargs = {key: self._there(value, arrays, known) for key, value in kwargs.items()}
+            return host(method(*args, **kwargs))
+
+        return method if name == "session" else call
+
+    def _there(self, value, arrays, known):
+        """A value on the device; the same object gives the same tensor within a call."""
+        if id(value) not in known:
+            known[id(value)] = self._converted(value, arrays, known)
+        return known[id(value)]
+
+    def _converted(self, value, arrays, known):
+        if isinstance(value, np.ndarray):
+            return self.kernels.array(value) if arrays else value
+        if isinstance(value, Points):
+            return Points(self._there(value.data, True, known), value.class_start)
+        if isinstance(value, Embedding):
+            points = self._there(value.points, True, known)
+            return Embedding(self._there(value.coordinates, True, known), points)
+        if isinstance(value, Pattern):
+            return self.kernels.pattern(value)
+        if isinstance(value, list | tuple):
+            converted = [self._there(part, arrays, known) for part in value]
+            return type(value)(*converted) if hasattr(value, "_fields") else type(value)(converted)
+        return value
+
+
+def host_kernels():
+    """Kernels of the device under test, with NumPy arrays on both sides."""
+    kernels = get_kernels()
+    return kernels if type(kernels).__name__ == "CPUKernels" else HostKernels(kernels)

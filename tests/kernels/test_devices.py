@@ -1,0 +1,83 @@
+"""Names of devices, what they cost, and errors that name cause and cure."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from conftest import DEVICES
+from toy_data import blobs
+
+import lnml.kernels
+from lnml import LMNN, MMC, NCA, estimate_memory
+from lnml.kernels import device_of, get_kernels
+from lnml.kernels.cpu import CPUKernels
+from lnml.kernels.torch import TorchKernels
+from lnml.kernels.torch import device as torch_device
+
+
+def test_both_implementations_are_tested():
+    """Nothing is skipped silently where torch is missing."""
+    assert {"cpu", "torch:cpu"} <= set(DEVICES)
+
+
+def test_every_operation_of_the_protocol_is_there():
+    operations = {name for name in vars(lnml.kernels.Kernels) if not name.startswith("_")}
+    for implementation in (CPUKernels, TorchKernels):
+        assert operations <= set(dir(implementation))
+
+
+def test_a_device_is_chosen_by_name_or_by_the_data():
+    array, tensor = np.zeros(2), torch.zeros(2)
+    assert device_of(None, array) == "cpu"
+    assert device_of("cpu", tensor) == device_of(None, tensor) == "torch:cpu"
+    assert device_of("cuda:1", array) == device_of("cuda:1", tensor) == "cuda:1"
+    assert isinstance(get_kernels("cpu"), CPUKernels)
+    assert get_kernels("torch:cpu").device == torch.device("cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there():
+    X, y = blobs(0, [5, 5], 2)
+    with pytest.raises(RuntimeError, match="sees no GPU"):
+        LMNN(device="cuda").fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["tpu please", "meta"])
+def test_unknown_devices(name):
+    with pytest.raises(ValueError, match="use 'cpu'"):
+        get_kernels(name)
+
+
+def test_torch_that_is_not_there(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("lnml.kernels.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModuleNotFoundError, match=r"lnml\[torch\]"):
+        get_kernels("cuda")
+
+
+def test_data_that_do_not_fit_are_refused_with_a_size_that_would(monkeypatch):
+    monkeypatch.setattr(torch_device, "free_bytes", lambda device: 2**30)
+    with pytest.raises(MemoryError, match=r"1\.0 GiB free: about 670,000 rows would fit"):
+        torch_device.check_room(torch.device("cuda"), 10**6, 100, 4)
+    torch_device.check_room(torch.device("cuda"), 6 * 10**5, 100, 4)
+
+
+def test_products_are_exact_during_a_fit_and_settings_come_back():
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with get_kernels("torch:cpu").session():
+            assert torch.get_float32_matmul_precision() == "highest"
+            assert not torch.is_grad_enabled()
+        assert torch.get_float32_matmul_precision() == "medium"
+        assert torch.is_grad_enabled()
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("estimator", [LMNN(), NCA(), MMC()], ids=repr)
+def test_memory_of_a_gpu_is_estimated_anywhere(estimator):
+    small = estimate_memory(estimator, 10**4, 50, "float32", device="cuda")
+    assert small < estimate_memory(estimator, 10**5, 50, "float32", device="cuda")
+    assert small < estimate_memory(estimator, 10**4, 500, "float32", device="cuda")
