@@ -7,6 +7,8 @@ import numpy as np
 ESCAPE_SHARE = 1e-3
 # Share of the start's size below which a metric counts as lost.
 COLLAPSED = 1e-6
+# A direction counts as lacking if this share of it lies where the metric is almost zero.
+LEAST_LACKING = 0.5
 
 
 def leave_saddle(
@@ -18,7 +20,9 @@ def leave_saddle(
     """Add a little to M = L^T L along directions it lacks.
 
     Where L is zero its gradient 2 L G is too, although G may say that more
-    metric would help; the eigenvectors of G then point the way out. ``scale`` is
+    metric would help; the eigenvectors of G then point the way out. At a saddle
+    they are directions that M lacks; near one they are so only in part, and
+    that part is what counts. ``scale`` is
     the mean square of the start's entries, a size that means something where L
     has collapsed. A metric of low rank lacks most directions by intent, so it
     is helped only where it has collapsed. ``room`` limits what is added along
@@ -29,9 +33,11 @@ def leave_saddle(
     size = np.trace(metric) / components.size
     if rank < dimension and size > COLLAPSED * scale:
         return components
-    amount = np.minimum(ESCAPE_SHARE * rank * max(size, scale), room)
-    amount = np.broadcast_to(amount, directions.shape[1])
-    missing = np.einsum("im,ij,jm->m", directions, metric, directions) < amount
+    most = ESCAPE_SHARE * rank * max(size, scale)
+    amount = np.broadcast_to(np.minimum(most, room), directions.shape[1])
+    directions, share = _lacking_part(metric, directions, most)
+    along = np.einsum("im,ij,jm->m", directions, metric, directions)
+    missing = (share > LEAST_LACKING) & (along < amount)
     if not missing.any():
         return components
     added = directions[:, missing]
@@ -39,3 +45,14 @@ def leave_saddle(
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     # The symmetric root of a diagonal metric is diagonal.
     return root @ vectors.T if rank == dimension else root.T[::-1][:rank]
+
+
+def _lacking_part(
+    metric: np.ndarray, directions: np.ndarray, least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return unit parts of directions where a metric is below ``least``, and their shares."""
+    values, vectors = np.linalg.eigh(metric)
+    lacking = vectors[:, values < least]
+    inside = lacking @ (lacking.T @ directions)
+    share = np.einsum("im,im->m", inside, inside)
+    return inside / np.sqrt(np.maximum(share, np.finfo(float).tiny)), share
