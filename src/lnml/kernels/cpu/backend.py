@@ -224,7 +224,8 @@ class CPUKernels:
         self, embedding: Embedding, row_weights: np.ndarray, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log Z_i and values^T Lap(P + P^T) data for the row-weighted softmax P."""
-        return _softmax.softmax(embedding, row_weights, values)
+        weights = np.asarray(row_weights, dtype=np.float64)
+        return _softmax.softmax(embedding, weights, values)
 
     def class_softmax(
         self, embedding: Embedding, values: np.ndarray
