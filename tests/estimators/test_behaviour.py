@@ -1,9 +1,5 @@
 """Progress, interruption, warm starts, repeatability."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from learners import ALL, COUPLED, METHODS, short_name
@@ -130,28 +126,6 @@ def test_refit_forgets_the_last_fit(learner, rows):
     assert_array_equal(again.components_, fresh.components_)
     assert_array_equal(again.classes_, fresh.classes_)
     assert vars(again).keys() == vars(fresh).keys()
-
-
-@pytest.mark.slow
-def test_same_result_with_any_number_of_threads():
-    """Bitwise: tiles, and the order of their sums, do not depend on the threads."""
-    code = (
-        "from lnml import LNML, LMNN; from lnml.datasets import load_dataset;"
-        "d = load_dataset('letter');"
-        "m = LNML(LMNN(), max_rounds=2, tol=1e-2).fit(d.data[:3000], d.target[:3000]);"
-        "print(m.components_.tobytes().hex())"
-    )
-    results = set()
-    for threads in ("1", "2", "3"):
-        environment = {**os.environ, "OMP_NUM_THREADS": threads}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code],
-            env=environment,
-            capture_output=True,
-            check=True,
-        )
-        results.add(done.stdout)
-    assert len(results) == 1
 
 
 def test_order_of_rows_comes_back(rows):

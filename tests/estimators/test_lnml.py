@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from oracles import lmnn_objective, mcml_objective
+from oracles import assignment_limits, lmnn_objective, mcml_objective
 from sklearn.exceptions import ConvergenceWarning
+from toy_data import small_dataset
 
 from lnml import LMNN, LNML, MCML
 from lnml.datasets import load_dataset
@@ -14,7 +15,7 @@ SMALL = ["sonar", "ionosphere", "wine", "iris", "balance_scale"]
 LEARNERS = {
     "LN-LMNN (3,3,3)": LNML(LMNN()),
     "LN-LMNN (1,3,5)": LNML(LMNN(), k_min=1, k_av=3, k_max=5),
-    "LN-MCML": LNML(MCML()),
+    "LN-MCML": LNML(MCML(), tol=1e-2),
 }
 
 
@@ -26,14 +27,12 @@ def half_steps(model):
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_never_rises_and_is_what_it_says(name, learner):
-    data = load_dataset(name)
-    rows = np.random.default_rng(0).permutation(len(data.target))[:200]
-    X, y = data.data[rows], data.target[rows]
+    X, y = small_dataset(name, n_rows=90)
     model = LEARNERS[learner].fit(X, y)
+    assert model.converged_
     steps = np.array(half_steps(model))
     assert (np.diff(steps) <= 1e-9 * np.abs(steps[:-1])).all()
     targets = model.target_neighbors_
@@ -44,8 +43,9 @@ def test_never_rises_and_is_what_it_says(name, learner):
     assert_allclose(model.objective_, exact, rtol=1e-6, atol=1e-8)
     assert steps[-1] == model.objective_
     sizes = model.n_target_neighbors_
-    assert targets.sum() == 3 * len(y)
-    assert sizes.min() >= model.k_min and sizes.max() <= model.k_max
+    floor, cap, budget = assignment_limits(y, model.k_min, model.k_av, model.k_max)
+    assert targets.sum() == budget
+    assert (sizes >= floor).all() and (sizes <= cap).all()
     assert model.history_[-1]["neighborhood_sizes"] == {
         size: int((sizes == size).sum()) for size in np.unique(sizes)
     }
@@ -55,11 +55,8 @@ def test_never_rises_and_is_what_it_says(name, learner):
 def test_balance_gains_eight_points():
     balance = load_dataset("balance_scale")
     methods = {"LMNN": LMNN(), "LN-LMNN": LNML(LMNN())}
-    gains = []
-    for seed in range(3):
-        found = compare(balance.data, balance.target, methods, seed=seed, n_jobs=-1)
-        gains.append(found.accuracy("LN-LMNN") - found.accuracy("LMNN"))
-    assert np.mean(gains) >= 0.08
+    found = compare(balance.data, balance.target, methods)
+    assert found.accuracy("LN-LMNN") - found.accuracy("LMNN") >= 0.08
 
 
 def test_small_classes_keep_their_budget():

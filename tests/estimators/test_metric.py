@@ -13,27 +13,28 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from toy_data import small_dataset
 
 from lnml import LMNN, LNML
 from lnml.datasets import load_dataset
 
+NAMES = load_dataset("iris").feature_names
+X, Y = small_dataset("iris", n_rows=75)
+
 
 @pytest.fixture(params=ALL, ids=short_name, scope="module")
 def fitted(request):
-    iris = load_dataset("iris")
-    return clone(request.param).fit(iris.data, iris.target)
+    return clone(request.param).fit(X, Y)
 
 
 def test_transform_makes_the_distance_euclidean(fitted):
-    X = load_dataset("iris").data
     Z = fitted.transform(X)
-    difference = X[3] - X[77]
+    difference = X[3] - X[37]
     expected = difference @ fitted.get_mahalanobis_matrix() @ difference
-    assert_allclose(np.sum((Z[3] - Z[77]) ** 2), expected, rtol=1e-9)
+    assert_allclose(np.sum((Z[3] - Z[37]) ** 2), expected, rtol=1e-9)
 
 
 def test_pair_distance_score_and_metric_agree(fitted):
-    X = load_dataset("iris").data
     pairs = np.stack([X[:5], X[60:65]], axis=1)
     distances = fitted.pair_distance(pairs)
     metric = fitted.get_metric()
@@ -45,57 +46,56 @@ def test_pair_distance_score_and_metric_agree(fitted):
 
 
 def test_get_metric_serves_scikit_learn(fitted):
-    iris = load_dataset("iris")
     by_metric = KNeighborsClassifier(3, metric=fitted.get_metric(), algorithm="brute")
     by_transform = KNeighborsClassifier(3, algorithm="brute")
-    by_metric.fit(iris.data[::2], iris.target[::2])
-    by_transform.fit(fitted.transform(iris.data[::2]), iris.target[::2])
-    ours = by_metric.predict_proba(iris.data[1::2])
-    assert_allclose(ours, by_transform.predict_proba(fitted.transform(iris.data[1::2])))
+    by_metric.fit(X[::2], Y[::2])
+    by_transform.fit(fitted.transform(X[::2]), Y[::2])
+    ours = by_metric.predict_proba(X[1::2])
+    assert_allclose(ours, by_transform.predict_proba(fitted.transform(X[1::2])))
 
 
 def test_pickle_and_clone(fitted):
-    X = load_dataset("iris").data
     again = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(again.transform(X), fitted.transform(X))
     assert not hasattr(clone(fitted), "components_")
 
 
 def test_frames_in_and_out(fitted):
-    iris = load_dataset("iris")
-    names = list(iris.feature_names)
-    for frame in (pd.DataFrame(iris.data, columns=names), pl.DataFrame(iris.data, schema=names)):
-        model = clone(fitted).fit(frame, iris.target)
-        assert_allclose(model.components_, fitted.components_)
-        assert list(model.feature_names_in_) == names
-    frame = pd.DataFrame(iris.data, columns=names)
-    out = clone(fitted).set_output(transform="pandas").fit(frame, iris.target).transform(frame)
+    names = list(NAMES)
+    frame = pd.DataFrame(X, columns=names)
+    model = clone(fitted).set_output(transform="pandas").fit(frame, Y)
+    assert_allclose(model.components_, fitted.components_)
+    assert list(model.feature_names_in_) == names
+    out = model.transform(frame)
     prefix = type(fitted).__name__.lower()
     assert list(out.columns) == [f"{prefix}{i}" for i in range(4)]
     assert list(fitted.get_feature_names_out()) == list(out.columns)
 
 
+def test_polars_frame():
+    model = LMNN().fit(pl.DataFrame(X, schema=list(NAMES)), Y)
+    assert_allclose(model.components_, LMNN().fit(X, Y).components_)
+    assert list(model.feature_names_in_) == list(NAMES)
+
+
 def test_in_a_pipeline(fitted):
-    iris = load_dataset("iris")
     pipeline = make_pipeline(StandardScaler(), clone(fitted), KNeighborsClassifier(1))
-    assert cross_val_score(pipeline, iris.data, iris.target, cv=2).mean() > 0.85
+    assert cross_val_score(pipeline, X, Y, cv=2).mean() > 0.85
 
 
 def test_grid_search_over_a_pipeline():
-    iris = load_dataset("iris")
     pipeline = make_pipeline(LNML(LMNN()), KNeighborsClassifier(1))
     grid = {"lnml__k_min": [1, 3], "lnml__estimator__push_weight": [0.3, 0.5]}
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(iris.data, iris.target)
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
     assert search.best_score_ > 0.9
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("estimator", ALL, ids=short_name)
 def test_dtype_is_kept(estimator, dtype):
-    iris = load_dataset("iris")
-    model = clone(estimator).fit(iris.data.astype(dtype), iris.target)
+    model = clone(estimator).fit(X.astype(dtype), Y)
     assert model.components_.dtype == dtype
-    assert model.transform(iris.data.astype(dtype)).dtype == dtype
+    assert model.transform(X.astype(dtype)).dtype == dtype
 
 
 def test_float32_finds_the_float64_optimum():

@@ -23,7 +23,7 @@ models = st.sampled_from(MODELS)
 
 
 def toy(seed):
-    return blobs(seed, [22, 18, 14], 3)
+    return blobs(seed, [14, 12, 10], 3)
 
 
 def fit(model, X, y, **options):
