@@ -13,6 +13,9 @@ def to_tensor(values: Any, device: torch.device, dtype: torch.dtype | None = Non
     """Values on the device; NumPy arrays are not copied where the device is the CPU."""
     if isinstance(values, np.ndarray) and not values.flags.writeable:
         values = values.copy()
+    if isinstance(values, np.ndarray):
+        # Torch knows no negative strides.
+        values = np.ascontiguousarray(values)
     return torch.as_tensor(values, device=device, dtype=dtype)
 
 
