@@ -73,7 +73,7 @@ def test_fit_transform_neighbors_info(folder: Path, capsys: pytest.CaptureFixtur
     assert facts["classes"] == {"iris": 20, "lily": 20, "rose": 20}
     assert facts["columns"]["color"] == ["blue", "red"]
     assert main("info learned.model".split()) == 0
-    assert "LNML(estimator=LMNN(" in capsys.readouterr().out
+    assert "LMNN(" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["z.csv", "z.tsv.gz", "z.parquet", "z.npz"])
@@ -275,6 +275,8 @@ def test_interrupt(
         yield lambda state: signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("lnml.cli.fit.live_line", interrupted_line)
+    # Python ignores the signal where its parent did, as a shell does for background jobs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     before = sorted(folder.iterdir())
     capsys.readouterr()
     assert main("fit flowers.csv --label species -o a.model".split()) == 130

@@ -93,7 +93,7 @@ class LNMLCV(MahalanobisMetric):
         enough to tell candidates apart; None for ``max_rounds``.
     tol : float, default=1e-3
         Tolerance of the last metric of the final fit.
-    cv_tol : float, default=5e-2
+    cv_tol : float, default=1e-2
         That of the fits of the inner cross-validation, unless ``tol`` is larger:
         candidates can be told apart long before a metric is exact.
     warm_grid : bool, default=False
@@ -157,7 +157,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         max_rounds: int = 100,
         cv_rounds: int | None = None,
         tol: float = 1e-3,
-        cv_tol: float = 5e-2,
+        cv_tol: float = 1e-2,
         warm_grid: bool = False,
         verbose: int = 0,
         random_state: Any = 0,
