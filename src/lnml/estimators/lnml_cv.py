@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -21,6 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from lnml.estimators.base import MetricLearner, untouched_on_failure
 from lnml.estimators.coupling import Coupling, coupled_base, coupled_device
+from lnml.estimators.cv_results import CandidateFit, search_results
 from lnml.estimators.lnml import LNML
 from lnml.estimators.validation import (
     check_between,
@@ -306,9 +306,9 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         most = check_integer("max_rounds", self.max_rounds, 1)
         return most if self.cv_rounds is None else check_integer("cv_rounds", self.cv_rounds, 1)
 
-    def _choose(self, grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> None:
+    def _choose(self, grid: list[Sizes], folds: Sequence[Sequence[CandidateFit]]) -> None:
         """Store the results of the search and the best candidate."""
-        self.cv_results_ = _results(grid, folds)
+        self.cv_results_ = search_results(grid, folds)
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -322,16 +322,6 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-class _Fit(NamedTuple):
-    """One candidate in one fold."""
-
-    components: np.ndarray
-    score: float
-    converged: bool
-    fit_seconds: float
-    score_seconds: float
 
 
 @dataclass(frozen=True)
@@ -350,7 +340,7 @@ class _Search:
 
     def run(
         self, X: Any, y: np.ndarray, number: int, train: np.ndarray, test: np.ndarray
-    ) -> list[_Fit]:
+    ) -> list[CandidateFit]:
         """Fit all candidates on the training part of a fold and score them on the rest."""
         results = []
         start = time.perf_counter()
@@ -379,7 +369,9 @@ class _Search:
                 score = self._score(inside, y[train], outside, y[test])
                 done = time.perf_counter()
                 results.append(
-                    _Fit(components, score, found.converged, learned - start, done - learned)
+                    CandidateFit(
+                        components, score, found.converged, learned - start, done - learned
+                    )
                 )
                 start = done
         return results
@@ -390,23 +382,3 @@ class _Search:
             return float(np.mean(predicted == truth))
         inside, outside = host_array(inside), host_array(outside)
         return float(self.scorer(clone(self.classifier).fit(inside, labels), outside, truth))
-
-
-def _results(grid: list[Sizes], folds: Sequence[Sequence[_Fit]]) -> dict[str, Any]:
-    """Return the results in the layout of scikit-learn's searches."""
-    table = {
-        "fit_time": np.array([[fit.fit_seconds for fit in fold] for fold in folds]),
-        "score_time": np.array([[fit.score_seconds for fit in fold] for fold in folds]),
-        "test_score": np.array([[fit.score for fit in fold] for fold in folds]),
-    }
-    results: dict[str, Any] = {"params": [sizes._asdict() for sizes in grid]}
-    for name in Sizes._fields:
-        values = [getattr(sizes, name) for sizes in grid]
-        results[f"param_{name}"] = np.ma.masked_array(values, mask=False)
-    for key, numbers in table.items():
-        results[f"mean_{key}"], results[f"std_{key}"] = numbers.mean(axis=0), numbers.std(axis=0)
-    for number, scores in enumerate(table["test_score"]):
-        results[f"split{number}_test_score"] = scores
-    ranks = rankdata(-results["mean_test_score"], method="min")
-    results["rank_test_score"] = ranks.astype(np.int32)
-    return results
