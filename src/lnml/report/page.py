@@ -221,7 +221,7 @@ def _cost(comparison: Comparison, method: str) -> Cost:
         method=method,
         seconds=format_seconds(comparison.seconds(method)),
         memory=_format_memory(memory),
-        gap=f"{100 * max(gaps):.2g} %" if gaps else "–",
+        gap=f"{100 * max(gaps):.3g} %" if gaps else "–",
         unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
         chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
     )
