@@ -23,7 +23,7 @@ from gpu_suite import agreement, fits, growth
 from gpu_suite.ceilings import Ceilings, ceilings_group, measure
 from suite.exchange import BENCHMARKS
 from suite.machine import describe
-from suite.report import Group, Line, Table, markdown_table, number, plain
+from suite.report import Group, Line, Table, body, plain
 
 INTRODUCTION = """\
 `python benchmarks/gpu.py` writes this page; nothing on it was written by hand. Data were on the \
@@ -110,18 +110,8 @@ def page(groups: dict[str, Group], machine: dict[str, Any]) -> str:
         INTRODUCTION,
         f"{machine['gpu']}; {machine['cores']} cores of {machine['cpu']}. Python "
         f"{machine['python']}, {versions}.\n",
-        "## Requirements\n",
+        *body(groups),
     ]
-    lines = [line.cells() for group in groups.values() for line in group.lines]
-    parts.append(markdown_table(["requirement", "measured", "required", "verdict"], lines))
-    for group in groups.values():
-        parts.append(f"## {group.title}\n\n{group.circumstances}\n")
-        for table in group.tables:
-            rows = [[number(cell) for cell in row] for row in table.rows]
-            parts.append(markdown_table(table.header, rows))
-        parts += [f"![{name}]({name}.png)\n" for name in group.figures]
-        if group.notes:
-            parts.append("\n".join(f"- {note}" for note in group.notes) + "\n")
     return "\n".join(parts)
 
 

@@ -97,7 +97,12 @@ def markdown(groups: dict[str, Group], machine: dict[str, Any], quick: bool) -> 
     if quick:
         parts.append(QUICK_NOTE)
     parts.append(_machine_text(machine))
-    parts.append("## Requirements\n")
+    return "\n".join([*parts, *body(groups)])
+
+
+def body(groups: dict[str, Group]) -> list[str]:
+    """Return the parts of a page below its introduction: requirements, then group by group."""
+    parts = ["## Requirements\n"]
     lines = [line.cells() for group in groups.values() for line in group.lines]
     parts.append(markdown_table(["requirement", "measured", "required", "verdict"], lines))
     for group in groups.values():
@@ -108,7 +113,7 @@ def markdown(groups: dict[str, Group], machine: dict[str, Any], quick: bool) -> 
         parts += [f"![{name}]({name}.png)\n" for name in group.figures]
         if group.notes:
             parts.append("\n".join(f"- {note}" for note in group.notes) + "\n")
-    return "\n".join(parts)
+    return parts
 
 
 def _machine_text(machine: dict[str, Any]) -> str:

@@ -280,5 +280,5 @@ def test_interrupt(
     before = sorted(folder.iterdir())
     capsys.readouterr()
     assert main("fit flowers.csv --label species -o a.model".split()) == 130
-    assert capsys.readouterr() == ("", "lnml: interrupted, nothing was written\n")
+    assert capsys.readouterr() == ("", "lnml: interrupted, no result was written\n")
     assert sorted(folder.iterdir()) == before

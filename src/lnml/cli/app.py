@@ -109,7 +109,7 @@ def _fail(message: str) -> int:
 
 
 def _interrupted() -> int:
-    print("lnml: interrupted, nothing was written", file=sys.stderr)
+    print("lnml: interrupted, no result was written", file=sys.stderr)
     return 130
 
 

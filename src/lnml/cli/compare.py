@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,9 +67,7 @@ def compare(
     stored = page.with_suffix(".json")
     for path in (page, stored):
         check_output(path, force=force)
-    keys = [key.strip() for key in methods.split(",") if key.strip()]
-    for key in keys:
-        check_method(key)
+    keys = _method_keys(methods)
     from lnml.tables import read_table
 
     table = read_table(data, label, drop)
@@ -85,18 +82,22 @@ def compare(
         "dropped columns": ", ".join(drop) or None,
         "seed": seed,
     }
-    with warnings.catch_warnings():
-        # Small classes and the like would be told once per fold and method.
-        warnings.simplefilter("ignore")
-        with fold_bar(data.name, quiet=quiet) as progress:
-            found, portrait = compare_table(
-                table, keys, settings, folder=resume, n_jobs=jobs, progress=progress
-            )
+    with fold_bar(data.name, quiet=quiet) as progress:
+        found, portrait = compare_table(
+            table, keys, settings, folder=resume, n_jobs=jobs, progress=progress
+        )
     show_notes(table.notes, quiet=quiet)
     origin = provenance(settings)
     _write(page, stored, found, portrait, origin, table.notes)
     if not quiet:
         print(_summary(found, page, stored))
+
+
+def _method_keys(names: str) -> list[str]:
+    keys = [key.strip() for key in names.split(",") if key.strip()]
+    for key in keys:
+        check_method(key)
+    return keys
 
 
 def _write(

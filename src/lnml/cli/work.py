@@ -6,6 +6,7 @@ import platform
 import shlex
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -53,9 +54,12 @@ def compare_table(
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
             store = FoldStore(Path(place))
             store.open({"data": table.fingerprint, **settings, "lnml": lnml.__version__})
-            found = run_problem(
-                problem, methods, store, k=k, seed=seed, n_jobs=n_jobs, progress=progress
-            )
+            with warnings.catch_warnings():
+                # Small classes and the like would be told once per fold and method.
+                warnings.simplefilter("ignore")
+                found = run_problem(
+                    problem, methods, store, k=k, seed=seed, n_jobs=n_jobs, progress=progress
+                )
             portrait = store.read_portrait()
             if portrait is None:
                 matrix = preparation.fit(table.features).transform(table.features)

@@ -15,11 +15,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 
 from lnml.evaluation.nearest import predict_nearest
 from lnml.evaluation.peak import peak_memory
-from lnml.evaluation.problem import FoldData, Problem, stratified_folds
+from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore
 
@@ -129,7 +128,7 @@ def _run_method(
     start, model = time.perf_counter(), None
     with peak_memory() as peak:
         if method is not None:
-            rows = _sample(known, share, seed)
+            rows = stratified_sample(known, int(share * known.size), seed)
             with warnings.catch_warnings():
                 # Counted through converged_ and told with the results.
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -148,15 +147,6 @@ def _run_method(
         gap=getattr(model, "duality_gap_", None),
         chosen=getattr(model, "best_params_", {}),
     )
-
-
-def _sample(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Row numbers of a share of the rows, classes in proportion."""
-    rows = np.arange(labels.size)
-    if share >= 1.0:
-        return rows
-    kept, _ = train_test_split(rows, train_size=share, stratify=labels, random_state=seed)
-    return np.sort(kept)
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.evaluation.nearest import nearest_rows
+from lnml.evaluation.problem import stratified_sample
 from lnml.evaluation.results import Portrait, Suspect
 from lnml.evaluation.trust import least_trusted, mean_costs
 
@@ -45,7 +45,7 @@ def portray(
     n_suspects : int, default=10
         Rows to list as trusted least.
     """
-    fitted = _sample(y, fitted_rows, seed)
+    fitted = stratified_sample(y, fitted_rows, seed)
     inside, labels = X[fitted], y[fitted]
     fixed, learned = LMNN(), LNML(LMNN(), k_min=K_MIN, k_av=K_AV, k_max=K_MAX)
     with warnings.catch_warnings():
@@ -54,7 +54,7 @@ def portray(
         warnings.simplefilter("ignore", UserWarning)
         fixed.fit(inside, labels)
         learned.fit(inside, labels)
-    shown = _sample(labels, shown_rows, seed)
+    shown = stratified_sample(labels, shown_rows, seed)
     return Portrait(
         method=NAME,
         n_rows=fitted.size,
@@ -68,16 +68,6 @@ def portray(
         suspects=_suspects(learned, inside, labels, fitted, n_suspects),
         histories={"LMNN": _history(fixed), NAME: _history(learned)},
     )
-
-
-def _sample(labels: np.ndarray, most: int, seed: int) -> np.ndarray:
-    rows = np.arange(labels.size)
-    if rows.size <= most:
-        return rows
-    sizes = np.unique(labels, return_counts=True)[1]
-    stratify = labels if sizes.min() > 1 and sizes.size <= most else None
-    kept, _ = train_test_split(rows, train_size=most, stratify=stratify, random_state=seed)
-    return np.sort(kept)
 
 
 def _two_components(X: np.ndarray) -> np.ndarray:

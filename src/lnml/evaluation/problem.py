@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from lnml.evaluation.results import DataSummary
 
@@ -113,6 +113,17 @@ def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> list[Split]
         )
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return list(folds.split(np.zeros(len(labels)), labels))
+
+
+def stratified_sample(labels: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Numbers of at most ``size`` rows, rising; classes in proportion where they can be."""
+    rows = np.arange(labels.size)
+    if rows.size <= size:
+        return rows
+    sizes = np.unique(labels, return_counts=True)[1]
+    stratify = labels if sizes.min() > 1 and sizes.size <= size else None
+    kept, _ = train_test_split(rows, train_size=size, stratify=stratify, random_state=seed)
+    return np.sort(kept)
 
 
 def fingerprint(features: Any, labels: np.ndarray) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 
 from lnml.kernels.cpu.distances import round_tie, squared_distance
-from lnml.kernels.cpu.threads import row_tiles, run_tiles, tile_budget
+from lnml.kernels.cpu.threads import run_tiles, tile_budget
+from lnml.kernels.tiles import row_tiles
 
 # More than the relative distance of two numbers that round_tie makes equal.
 _TIE_WIDTH = 2.0**-35

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.kernels.cpu.threads import row_tiles, run_tiles
+from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.tiles import row_tiles
 
 _ROWS_PER_TILE = 4096
 

@@ -11,8 +11,9 @@ from numba import njit
 
 from lnml.kernels.cpu.distances import FAST, squared_distance
 from lnml.kernels.cpu.products import centred, gram
-from lnml.kernels.cpu.threads import row_tiles, run_tiles
+from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.protocol import Embedding, Points
+from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS, TILE_COLUMNS = 80, 672
 # Blocks are summed in this many groups whatever the number of threads, so that

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 
 from lnml.kernels.cpu.distances import squared_distance
-from lnml.kernels.cpu.threads import row_tiles, run_tiles
+from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.protocol import Embedding, Pattern, TooManyPairs
+from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS = 256
 TILE_COLUMNS = 2048

@@ -14,8 +14,9 @@ import numpy as np
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
 from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
 from lnml.kernels.cpu.products import centred, gram
-from lnml.kernels.cpu.threads import row_tiles, run_tiles
+from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.protocol import Embedding
+from lnml.kernels.tiles import row_tiles
 
 
 def log_normalizers(embedding: Embedding) -> np.ndarray:

@@ -88,12 +88,6 @@ def tile_budget() -> int:
     return max(int(get_config()["working_memory"] * 2**20 / 64), 2**16)
 
 
-def row_tiles(n_rows: int, rows_per_tile: int) -> list[tuple[int, int]]:
-    """Consecutive ranges that cover ``n_rows`` rows."""
-    step = max(1, rows_per_tile)
-    return [(lo, min(lo + step, n_rows)) for lo in range(0, n_rows, step)]
-
-
 def _pool(workers: int) -> ThreadPoolExecutor:
     with _shared.lock:
         if _shared.pool is None:

@@ -1,4 +1,4 @@
-"""Arrays between host and device, and tiles of rows."""
+"""Arrays between host and device."""
 
 from __future__ import annotations
 
@@ -27,12 +27,6 @@ def to_numpy(values: torch.Tensor) -> np.ndarray:
 def float64_zeros(shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
     """Zeros in float64 on the device of another tensor."""
     return torch.zeros(shape, dtype=torch.float64, device=like.device)
-
-
-def row_tiles(n_rows: int, rows_per_tile: int) -> list[tuple[int, int]]:
-    """Consecutive ranges that cover ``n_rows`` rows."""
-    step = max(1, rows_per_tile)
-    return [(lo, min(lo + step, n_rows)) for lo in range(0, n_rows, step)]
 
 
 def centred(values: torch.Tensor) -> torch.Tensor:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import row_tiles, squared_norms
+from lnml.kernels.torch.arrays import squared_norms
 
 
 def pair_distances(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import row_tiles
 from lnml.kernels.torch.patterns import Joined, TorchPattern, joined, offsets_of, row_sums
 
 Edges = list[tuple[TorchPattern, torch.Tensor | None, float]]

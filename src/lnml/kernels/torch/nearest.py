@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from lnml.kernels.protocol import round_ties
-from lnml.kernels.torch.arrays import row_tiles, squared_norms
+from lnml.kernels.tiles import row_tiles
+from lnml.kernels.torch.arrays import squared_norms
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import Passing, passing
 from lnml.kernels.torch.patterns import offsets_of

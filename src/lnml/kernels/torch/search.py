@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from lnml.kernels.protocol import Embedding, TooManyPairs
-from lnml.kernels.torch.arrays import row_tiles, to_tensor
+from lnml.kernels.tiles import row_tiles
+from lnml.kernels.torch.arrays import to_tensor
 from lnml.kernels.torch.columns import row_classes
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import passing
