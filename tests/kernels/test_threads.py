@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info
 from toy_data import embedded, neighborhoods, sorted_blobs
 
 from lnml.kernels.cpu import threads
+from lnml.kernels.tiles import row_tiles
 
 FITS = """
 import hashlib, sys, warnings
@@ -162,7 +163,7 @@ def test_threads_are_capped_by_the_environment(monkeypatch):
 @pytest.mark.parametrize("count", [1, 4])
 def test_results_come_in_the_order_of_the_tiles(count, monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: count)
-    tiles = threads.row_tiles(103, 10)
+    tiles = row_tiles(103, 10)
     assert tiles[0] == (0, 10)
     assert tiles[-1] == (100, 103)
     assert threads.run_tiles(lambda tile: tile[1] - tile[0], tiles) == [10] * 10 + [3]
