@@ -1,15 +1,17 @@
 """Softmax over all pairs of rows, P_ij = exp(-D_ij) / Z_i: no n x n array.
 
 One pass over the pairs sums up the normalisers Z_i, another one what is weighted
-by P. A row so far from all others that its weights are too small for numbers is
-looked at alone, in a scale of its own.
+by P. Rows so far from all others that their weights are too small for numbers are
+looked at again, each in a scale of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
 from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
@@ -17,6 +19,31 @@ from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.protocol import Embedding
 from lnml.kernels.tiles import row_tiles
+
+# Far rows looked at together: enough for a fast matrix product, few enough for little memory.
+FAR_BLOCK = 64
+
+
+class FarRows(NamedTuple):
+    """The softmax of some rows that are far from all others, in float64.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (b,)
+        Their numbers.
+    at, partner : ndarrays of shape (nnz,)
+        Place in ``rows`` and number of the partner, for each pair that matters.
+    probability : ndarray of shape (nnz,)
+        P of these pairs.
+    log_normalizers : ndarray of shape (b,)
+        Logs of Z.
+    """
+
+    rows: np.ndarray
+    at: np.ndarray
+    partner: np.ndarray
+    probability: np.ndarray
+    log_normalizers: np.ndarray
 
 
 def log_normalizers(embedding: Embedding) -> np.ndarray:
@@ -95,10 +122,10 @@ class PairSoftmax:
         self._far = [np.flatnonzero(far)[g::GROUPS] for g in range(min(GROUPS, far.sum()))]
 
         def of_far_rows(rows: np.ndarray) -> None:
-            for i, P, log_z in self._far_rows(rows):
-                own = P[self.class_start[i] : self.class_end[i]].sum()
-                self.shares[0, i], self.shares[-1, i] = 1.0 - own, own
-                self.log_normalizers[i] = log_z
+            for far in self._far_rows(rows):
+                own = np.bincount(far.at, far.probability * self._same_class(far), far.rows.size)
+                self.shares[0, far.rows], self.shares[-1, far.rows] = 1.0 - own, own
+                self.log_normalizers[far.rows] = far.log_normalizers
 
         run_tiles(of_far_rows, self._far)
 
@@ -139,15 +166,15 @@ class PairSoftmax:
 
         def of_far_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
-            for i, P, _ in self._far_rows(rows):
-                own = slice(self.class_start[i], self.class_end[i])
-                W = P * coefficients[0, i]
-                W[own] = P[own] * coefficients[-1, i]
-                degree += W
-                degree[i] += W.sum()
-                product[i] += W @ values
+            for far in self._far_rows(rows):
+                kind = np.where(self._same_class(far), len(coefficients) - 1, 0)
+                weights = far.probability * coefficients[kind, far.rows[far.at]]
+                degree += np.bincount(far.partner, weights, n)
+                degree[far.rows] += np.bincount(far.at, weights, far.rows.size)
+                W = csr_array((weights, (far.at, far.partner)), (far.rows.size, n))
+                product[far.rows] += W @ values
                 if mirror:
-                    mirrored += np.outer(W, values[i])
+                    mirrored += W.T @ values[far.rows]
             return degree, mirrored
 
         total_degree = np.zeros(n)
@@ -157,18 +184,28 @@ class PairSoftmax:
             product[: len(mirrored)] += mirrored
         return total_degree, product
 
-    def _far_rows(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, float]]:
-        """Yield number, softmax and log Z of some rows, one after the other, in float64."""
+    def _same_class(self, far: FarRows) -> np.ndarray:
+        """Whether the partners of far rows are of their class; all are where classes are one."""
+        row = far.rows[far.at]
+        return (self.class_start[row] <= far.partner) & (far.partner < self.class_end[row])
+
+    def _far_rows(self, rows: np.ndarray) -> Iterator[FarRows]:
+        """Yield the softmax of some rows, block by block."""
         z, norms = (a.astype(np.float64, copy=False) for a in (self.z, self.norms))
-        for i in rows:
-            exponents = z @ (2.0 * z[i]) - norms
-            exponents[i] = -np.inf
-            largest = exponents.max()
-            # Far below the largest nothing matters, and exp2 is slow there.
-            weights = np.exp2(np.maximum(exponents - largest, LOWEST["float64"] / 2))
-            weights[i] = 0.0
-            total = weights.sum()
-            yield i, weights / total, np.log(total) + np.log(2.0) * (largest - norms[i])
+        # All partners below this share of the nearest together do not reach the last digit.
+        negligible = np.log2(np.finfo(self.data.dtype).eps / len(z)) - 1.0
+        for low in range(0, rows.size, FAR_BLOCK):
+            some = rows[low : low + FAR_BLOCK]
+            exponents = (2.0 * z[some]) @ z.T - norms
+            exponents[np.arange(some.size), some] = -np.inf
+            largest = exponents.max(axis=1)
+            exponents -= largest[:, None]
+            # NaN counts, too.
+            at, partner = np.nonzero(~(exponents <= negligible))
+            weights = np.exp2(exponents[at, partner])
+            total = np.bincount(at, weights, some.size)
+            log_normalizers = np.log(total) + np.log(2.0) * (largest - norms[some])
+            yield FarRows(some, at, partner, weights / total[at], log_normalizers)
 
 
 def _groups(n_rows: int) -> range:
