@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+# Rows of a tensor that sums look at together.
+ROWS_AT_A_TIME = 2**15
+
 
 def is_tensor(values: Any) -> bool:
     """Whether values are a torch tensor; torch is not imported to find out."""
@@ -45,6 +48,25 @@ def check_tensor(values: Any, n_features: int | None = None) -> Any:
     if not bool(values.isfinite().all()):
         raise ValueError("X contains NaN or infinity: replace or leave out such rows")
     return values
+
+
+def class_moments(X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sizes, means (c x d) and scatter within classes (d x d) of the rows of a tensor.
+
+    In float64; of the rows themselves nothing leaves the device.
+    """
+    torch = sys.modules["torch"]
+    labels = torch.as_tensor(codes, device=X.device).long()
+    counts = torch.bincount(labels).double()
+    parts = list(zip(X.split(ROWS_AT_A_TIME), labels.split(ROWS_AT_A_TIME), strict=True))
+    members = torch.eye(counts.shape[0], dtype=torch.float64, device=X.device)
+    means = sum(members[part_labels].T @ part.double() for part, part_labels in parts)
+    means = means / counts[:, None]
+    scatter = torch.zeros((X.shape[1], X.shape[1]), dtype=torch.float64, device=X.device)
+    for part, part_labels in parts:
+        centred = part.double() - means[part_labels]
+        scatter += centred.T @ centred
+    return host_array(counts), host_array(means), host_array(scatter)
 
 
 def matmul(X: Any, components: Any) -> Any:

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import check_random_state
 
-from lnml.tensors import host_array
+from lnml.tensors import class_moments, is_tensor
 
 NAMES = ("identity", "pca", "lda", "random")
 
@@ -27,14 +27,38 @@ def initial_components(
     if init == "random":
         rng = check_random_state(random_state)
         return rng.standard_normal((n_components, d)) / np.sqrt(d)
-    X = host_array(X)
     if init == "pca":
-        found = PCA(min(n_components, *X.shape), random_state=random_state).fit(X).components_
+        if is_tensor(X):
+            found = _principal_axes(X)
+        else:
+            found = PCA(min(n_components, *X.shape), random_state=random_state).fit(X).components_
         return _completed(found, n_components)
     if init == "lda":
-        lda = LinearDiscriminantAnalysis(solver="svd").fit(X, codes)
-        return _completed(lda.scalings_.T[:n_components], n_components)
+        if is_tensor(X):
+            found = _discriminant_axes(X, codes)
+        else:
+            found = LinearDiscriminantAnalysis(solver="svd").fit(X, codes).scalings_.T
+        return _completed(found, n_components)
     raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")
+
+
+def _principal_axes(X: Any) -> np.ndarray:
+    """Principal axes of a tensor, from its scatter: the rows stay on their device."""
+    _, _, scatter = class_moments(X, np.zeros(X.shape[0], dtype=int))
+    axes = np.linalg.eigh(scatter)[1][:, ::-1].T
+    return np.asarray(axes[: min(X.shape)])
+
+
+def _discriminant_axes(X: Any, codes: np.ndarray) -> np.ndarray:
+    """Axes of linear discriminant analysis of a tensor, scaled as scikit-learn does."""
+    counts, means, within = class_moments(X, codes)
+    values, vectors = np.linalg.eigh(within / counts.sum())
+    kept = values > np.finfo(float).eps * values.size * values.max()
+    whitening = vectors[:, kept] / np.sqrt(values[kept])
+    spread = means - np.average(means, axis=0, weights=counts)
+    _, lengths, axes = np.linalg.svd((np.sqrt(counts)[:, None] * spread) @ whitening)
+    rank = np.count_nonzero(lengths > 1e-4 * lengths.max())
+    return np.asarray(axes[:rank] @ whitening.T)
 
 
 def _given(init: Any, n_components: int, d: int) -> np.ndarray:
@@ -59,5 +83,5 @@ def _completed(found: np.ndarray, n_components: int) -> np.ndarray:
     found = np.asarray(found, dtype=np.float64)
     missing = n_components - found.shape[0]
     if missing <= 0:
-        return found
+        return found[:n_components]
     return np.vstack([found, null_space(found).T[:missing]])

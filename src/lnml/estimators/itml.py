@@ -19,13 +19,13 @@ from lnml.estimators.validation import (
     refuse_overflow,
     refuse_unknown,
 )
-from lnml.kernels import get_kernels
+from lnml.kernels import device_of, get_kernels
 from lnml.metric import MahalanobisMetric, check_pairs
 from lnml.objectives.contract import Solution
 from lnml.solvers.bregman import solve_logdet
 from lnml.solvers.logdet import Constraints, in_span
 from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array
+from lnml.tensors import host_array, like
 
 # Pairs of rows whose distances are looked at for the percentiles: all of them up
 # to this number, else so many at random (their rank is then right to 0.2 points).
@@ -73,6 +73,9 @@ class ITML(MahalanobisMetric):
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
         Seed of the pairs that ``fit`` draws.
+    device : str or torch.device, default=None
+        Where the rows of X are; None follows X. Only the pairs that are drawn travel
+        to the host, which solves for the metric: there are few of them.
 
     Attributes
     ----------
@@ -132,6 +135,7 @@ class ITML(MahalanobisMetric):
         callback: Any = None,
         verbose: int = 0,
         random_state: Any = None,
+        device: Any = None,
     ) -> None:
         self.gamma = gamma
         self.n_constraints = n_constraints
@@ -142,13 +146,14 @@ class ITML(MahalanobisMetric):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn the metric from random pairs of rows.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or torch tensor of shape (n, d)
             Training data, float32 or float64 (others become float64).
         y : array-like of shape (n,)
             Class labels: pairs of the same class are similar.
@@ -158,8 +163,8 @@ class ITML(MahalanobisMetric):
         self
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
-        with untouched_on_failure(self), get_kernels().session():
-            X, classes, codes = check_training_data(self, host_array(X), y)
+        with untouched_on_failure(self), get_kernels(device_of(self.device, X)).session():
+            X, classes, codes = check_training_data(self, X, y)
             rng = check_random_state(self.random_state)
             n_pairs = 20 * classes.size**2
             if self.n_constraints is not None:
@@ -167,7 +172,9 @@ class ITML(MahalanobisMetric):
             first, second = _random_pairs(X.shape[0], n_pairs, rng)
             bounds = self._bounds(X, *_population(X.shape[0], rng))
             similar = codes[first] == codes[second]
-            solution = self._learn(X[first], X[second], similar, bounds)
+            ends = host_array(X[first]), host_array(X[second])
+            solution = self._learn(*ends, similar, bounds)
+            self.components_ = like(self.components_, X)
             self.classes_ = classes
         warn_if_unfinished(self, solution, "max_iter")
         return self
@@ -186,14 +193,16 @@ class ITML(MahalanobisMetric):
         -------
         self
         """
-        with untouched_on_failure(self), get_kernels().session():
+        given = pairs
+        with untouched_on_failure(self), get_kernels(device_of(self.device, pairs)).session():
             pairs = check_pairs(host_array(pairs))
             refuse_overflow("pairs", pairs)
-            similar = check_pair_labels(labels, len(pairs)) == 1
+            similar = check_pair_labels(host_array(labels), len(pairs)) == 1
             points = np.concatenate([pairs[:, 0], pairs[:, 1]])
             rows = np.arange(len(pairs))
             bounds = self._bounds(points, rows, rows + len(pairs))
             solution = self._learn(pairs[:, 0], pairs[:, 1], similar, bounds)
+            self.components_ = like(self.components_, given)
             self.n_features_in_ = pairs.shape[2]
             for name in ("classes_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -267,7 +276,8 @@ def _squared_distances(X: np.ndarray, first: np.ndarray, second: np.ndarray) -> 
     step = max(1, BLOCK // X.shape[1])
     for low in range(0, first.size, step):
         part = slice(low, low + step)
-        difference = np.subtract(X[first[part]], X[second[part]], dtype=np.float64)
+        ends = host_array(X[first[part]]), host_array(X[second[part]])
+        difference = np.subtract(*ends, dtype=np.float64)
         distances[part] = np.einsum("ij,ij->i", difference, difference)
     return distances
 

@@ -8,7 +8,7 @@ the same sums are made of torch operations; the tests compare both with NumPy.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -32,8 +32,22 @@ if TYPE_CHECKING:
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
 HINGE = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
 LAPLACIAN = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
-COUNT = {"BLOCKS": 8, "num_warps": 4}
-LIST = {"COLUMNS": 512, "num_warps": 1}
+# Columns whose passing entries are counted together.
+BLOCK = 512
+# Bytes that a Lister takes for one pair: its bit, and its share of a count.
+LISTER_BYTES = 1 / 8 + 4 / BLOCK
+MARK_SCORES = {"ROWS": 64, "COLUMNS": 128, "BLOCK": BLOCK, "num_warps": 4}
+# The width of a product is a multiple of this.
+PRODUCT_DEPTH = 32
+MARK_PRODUCT = {
+    "DEPTH": PRODUCT_DEPTH,
+    "ROWS": 128,
+    "COLUMNS": 128,
+    "BLOCK": BLOCK,
+    "num_warps": 4,
+    "num_stages": 3,
+}
+LIST = {"BLOCK": BLOCK, "num_warps": 1}
 ROW = {"COLUMNS": 4096, "num_warps": 8}
 
 
@@ -94,28 +108,59 @@ def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> tor
 
 
 class Lister:
-    """See :class:`lnml.kernels.torch.passing._Lister`."""
+    """Entries of a tile that reach the limit of their row: a bit for each, counts by row.
 
-    def __init__(self, scores: torch.Tensor, limits: torch.Tensor, left_out: torch.Tensor) -> None:
-        self.tile = (scores, limits, left_out)
-        self.n_blocks = triton.cdiv(scores.shape[1], LIST["COLUMNS"])
-        shape = (scores.shape[0], self.n_blocks)
-        self.in_block = torch.empty(shape, dtype=torch.int32, device=scores.device)
-        grid = (scores.shape[0], triton.cdiv(self.n_blocks, COUNT["BLOCKS"]))
-        programs.count_passing[grid](
-            *self.tile, self.in_block, scores.shape[1], self.n_blocks,
-            COLUMNS=LIST["COLUMNS"], **COUNT,
+    Parameters
+    ----------
+    limits : tensor of shape (m,)
+        One for each row.
+    left_out : tensor of shape (m, 2), int64
+        Range of columns of each row that never pass.
+    n : int
+        Number of columns.
+    """
+
+    def __init__(self, limits: torch.Tensor, left_out: torch.Tensor, n: int) -> None:
+        self.limits, self.left_out, self.n = limits, left_out, n
+        self.n_rows, self.n_blocks = limits.shape[0], triton.cdiv(n, BLOCK)
+        shape, device = (self.n_rows, self.n_blocks), limits.device
+        self.marks = torch.empty((*shape, BLOCK // 8), dtype=torch.uint8, device=device)
+        self.in_block = torch.empty(shape, dtype=torch.int32, device=device)
+
+    @classmethod
+    def of_scores(
+        cls, scores: torch.Tensor, limits: torch.Tensor, left_out: torch.Tensor
+    ) -> Lister:
+        """Entries of scores (m, n) that pass."""
+        lister = cls(limits, left_out, scores.shape[1])
+        lister._mark(programs.mark_scores, MARK_SCORES, scores)
+        return lister
+
+    @classmethod
+    def of_product(
+        cls, left: torch.Tensor, right: torch.Tensor, limits: torch.Tensor, left_out: torch.Tensor
+    ) -> Lister:
+        """Entries of left @ right^T, (m, w) @ (w, n), that pass; the product is not stored."""
+        lister = cls(limits, left_out, right.shape[0])
+        settings = {"WIDTH": left.shape[1], **MARK_PRODUCT}
+        lister._mark(programs.mark_product, settings, left, right)
+        return lister
+
+    def _mark(self, program: Any, settings: dict[str, int], *tile: torch.Tensor) -> None:
+        grid = (triton.cdiv(self.n_rows, settings["ROWS"]), self.n_blocks)
+        program[grid](
+            *tile, self.limits, self.left_out, self.marks, self.in_block,
+            self.n_rows, self.n, self.n_blocks, **settings,
         )  # fmt: skip
         self.counts = self.in_block.sum(dim=1)
 
     def columns(self, lo: int, hi: int, total: int) -> torch.Tensor:
-        """Return the passing columns of rows lo..hi."""
-        scores = self.tile[0]
+        """Return the passing columns of rows lo..hi, ``total`` in number."""
         counts = self.counts[lo:hi]
-        columns = torch.empty(total, dtype=torch.int32, device=scores.device)
-        programs.list_passing[(hi - lo,)](
-            *self.tile, self.in_block, counts.cumsum(0) - counts, columns,
-            lo, scores.shape[1], self.n_blocks, **LIST,
+        columns = torch.empty(total, dtype=torch.int32, device=counts.device)
+        programs.list_marked[(hi - lo,)](
+            self.marks, self.in_block, counts.cumsum(0) - counts, columns,
+            lo, self.n_blocks, **LIST,
         )  # fmt: skip
         return columns
 

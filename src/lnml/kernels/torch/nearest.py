@@ -11,7 +11,7 @@ from lnml.kernels.protocol import round_ties
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch.arrays import squared_norms
 from lnml.kernels.torch.distances import pair_distances
-from lnml.kernels.torch.passing import Passing, passing
+from lnml.kernels.torch.passing import Passing, passing, scores_lister
 from lnml.kernels.torch.patterns import offsets_of
 
 # More than the relative distance of two numbers that round_ties makes equal.
@@ -95,7 +95,7 @@ class NearestSearch:
         if self.exclude_self:
             scores.diagonal(lo - low).fill_(-torch.inf)
         limits = self._limits(scores, self.norms[lo:hi])
-        for part in passing(scores, limits, left_out, self.room):
+        for part in passing(scores_lister(scores, limits, left_out), self.room):
             self._verify(lo, low, part)
 
     def _limits(self, scores: torch.Tensor, norms: torch.Tensor) -> torch.Tensor:

@@ -123,42 +123,99 @@ def laplacian(
 
 
 @triton.jit
-def _passes(scores, limits, left_out, row, j, n):
-    """Whether columns j of a row reach its limit, outside the range that is left out."""
-    score = tl.load(scores + row * n + j, mask=j < n, other=0.0)
-    begin, end = tl.load(left_out + 2 * row), tl.load(left_out + 2 * row + 1)
-    return (score >= tl.load(limits + row)) & (j < n) & ((j < begin) | (j >= end))
+def _own_range(left_out, rows, n_rows):
+    """Ranges of columns of some rows that are left out."""
+    begin = tl.load(left_out + 2 * rows, mask=rows < n_rows, other=0)
+    end = tl.load(left_out + 2 * rows + 1, mask=rows < n_rows, other=0)
+    return begin, end
 
 
 @triton.jit
-def count_passing(
-    scores, limits, left_out, in_block, n, n_blocks, COLUMNS: tl.constexpr, BLOCKS: tl.constexpr
-):
-    """Count the passing columns in some blocks of columns of one row."""
-    row = tl.program_id(0).to(tl.int64)
-    first = tl.program_id(1) * BLOCKS
-    j = first * COLUMNS + tl.arange(0, BLOCKS * COLUMNS)
-    kept = _passes(scores, limits, left_out, row, j, n).to(tl.int32)
-    found = tl.sum(tl.reshape(kept, (BLOCKS, COLUMNS)), axis=1)
-    block = first + tl.arange(0, BLOCKS)
-    tl.store(in_block + row * n_blocks + block, found, mask=block < n_blocks)
+def _mark(kept, begin, end, marks, rows, first, n_rows, n, n_bytes, COLUMNS: tl.constexpr):
+    """Store a bit for every entry (rows x COLUMNS) that is kept; count them by row."""
+    j = first + tl.arange(0, COLUMNS)
+    # Few tiles hold columns that are left out, or end beyond the last column.
+    if (first < tl.max(end)) & (first + COLUMNS > tl.min(begin)) | (first + COLUMNS > n):
+        outside = (j[None, :] < begin[:, None]) | (j[None, :] >= end[:, None])
+        kept = kept & outside & (j < n)[None, :]
+    # A product with powers of two puts eight bits into a number, faster than any reshaping.
+    bit, byte = tl.arange(0, COLUMNS), tl.arange(0, COLUMNS // 8)
+    power = (1 << (bit % 8))[:, None]
+    packing = tl.where((bit // 8)[:, None] == byte[None, :], power, 0).to(tl.float16)
+    packed = tl.dot(kept.to(tl.float16), packing).to(tl.int32)
+    at = marks + rows[:, None] * n_bytes + (first // 8 + byte)[None, :]
+    tl.store(at, packed.to(tl.uint8), mask=(rows < n_rows)[:, None])
+    packed = packed - ((packed >> 1) & 0x55)
+    packed = (packed & 0x33) + ((packed >> 2) & 0x33)
+    return tl.sum((packed + (packed >> 4)) & 0x0F, axis=1)
 
 
 @triton.jit
-def list_passing(
-    scores, limits, left_out, in_block, starts, columns, first_row, n, n_blocks,
-    COLUMNS: tl.constexpr,
+def mark_scores(
+    scores, limits, left_out, marks, in_block, n_rows, n, n_blocks,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """List the passing columns of one row; blocks without any are not looked at."""
+    """Mark the scores that reach the limit of their row, in one block of columns of some rows."""
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    block = tl.program_id(1)
+    limit = tl.load(limits + rows, mask=rows < n_rows, other=0.0)
+    begin, end = _own_range(left_out, rows, n_rows)
+    found = tl.zeros((ROWS,), dtype=tl.int32)
+    for start in range(0, BLOCK, COLUMNS):
+        first = block * BLOCK + start
+        j = first + tl.arange(0, COLUMNS)
+        inside = (rows < n_rows)[:, None] & (j < n)[None, :]
+        score = tl.load(scores + rows[:, None] * n + j[None, :], mask=inside, other=0.0)
+        found += _mark(
+            score >= limit[:, None], begin, end, marks, rows, first,
+            n_rows, n, n_blocks * (BLOCK // 8), COLUMNS,
+        )  # fmt: skip
+    tl.store(in_block + rows * n_blocks + block, found, mask=rows < n_rows)
+
+
+@triton.jit
+def mark_product(
+    left, right, limits, left_out, marks, in_block, n_rows, n, n_blocks,
+    WIDTH: tl.constexpr, DEPTH: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Mark entries of left @ right^T in the same way; they are not stored."""
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    block = tl.program_id(1)
+    limit = tl.load(limits + rows, mask=rows < n_rows, other=0.0).to(tl.float32)
+    begin, end = _own_range(left_out, rows, n_rows)
+    found = tl.zeros((ROWS,), dtype=tl.int32)
+    k = tl.arange(0, DEPTH)
+    a_at = left + rows[:, None] * WIDTH + k[None, :]
+    for start in range(0, BLOCK, COLUMNS):
+        first = block * BLOCK + start
+        j = first + tl.arange(0, COLUMNS)
+        b_at = right + j.to(tl.int64)[None, :] * WIDTH + k[:, None]
+        score = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+        for depth in range(0, WIDTH, DEPTH):
+            a = tl.load(a_at + depth, mask=(rows < n_rows)[:, None], other=0.0)
+            b = tl.load(b_at + depth, mask=(j < n)[None, :], other=0.0)
+            score = tl.dot(a, b, score)
+        found += _mark(
+            score >= limit[:, None], begin, end, marks, rows, first,
+            n_rows, n, n_blocks * (BLOCK // 8), COLUMNS,
+        )  # fmt: skip
+    tl.store(in_block + rows * n_blocks + block, found, mask=rows < n_rows)
+
+
+@triton.jit
+def list_marked(marks, in_block, starts, columns, first_row, n_blocks, BLOCK: tl.constexpr):
+    """List the marked columns of one row; blocks without any are not looked at."""
     row = tl.program_id(0).to(tl.int64) + first_row
     free = tl.load(starts + tl.program_id(0))
     for block in range(0, n_blocks):
         count = tl.load(in_block + row * n_blocks + block)
         if count > 0:
-            j = block * COLUMNS + tl.arange(0, COLUMNS)
-            kept = _passes(scores, limits, left_out, row, j, n)
-            rank = tl.cumsum(kept.to(tl.int32), axis=0)
-            tl.store(columns + free + rank - 1, j, mask=kept)
+            j = tl.arange(0, BLOCK)
+            byte = tl.load(marks + (row * n_blocks + block) * (BLOCK // 8) + j // 8).to(tl.int32)
+            kept = (byte >> (j % 8)) & 1
+            rank = tl.cumsum(kept, axis=0)
+            tl.store(columns + free + rank - 1, block * BLOCK + j, mask=kept != 0)
             free += count
 
 

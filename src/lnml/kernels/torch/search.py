@@ -18,14 +18,10 @@ from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch.arrays import to_tensor
 from lnml.kernels.torch.columns import row_classes
 from lnml.kernels.torch.distances import pair_distances
-from lnml.kernels.torch.passing import passing
+from lnml.kernels.torch.fused import PRODUCT_DEPTH
+from lnml.kernels.torch.passing import passing, product_bytes, product_lister
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of
 
-# Bytes of a tile and its mask, per pair, beyond the product itself.
-_MASK_BYTES = 2
-# Largest number of pairs in a tile: positions inside it stay small numbers.
-_TILE_PAIRS = 2**30
-_ALIGNMENT = 8
 # Longest row in the filter's units, so that half its square is a float16.
 _LONGEST = 340.0
 # Rounding of one addition inside a product: float32, with room for hardware that truncates.
@@ -55,8 +51,7 @@ def within(
     n = z.shape[0]
     first, last = rows or (0, n)
     filter_ = _make_filter(z, radius)
-    per_row = n * (filter_.left.itemsize + _MASK_BYTES)
-    step = max(1, min(room // per_row, _TILE_PAIRS // n))
+    step = max(1, int(room / (n * product_bytes(filter_.left))))
     search = _TileSearch(embedding, radius, filter_, room)
     counts, columns, found = [], [], 0
     for lo, hi in row_tiles(last - first, step):
@@ -88,8 +83,9 @@ class _TileSearch:
 
     def run(self, lo: int, hi: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Pairs of rows lo..hi: numbers by row, and columns; in as many parts as memory asks."""
-        scores = self.filter.left[lo:hi] @ self.filter.right.T
-        for part in passing(scores, self.filter.limits[lo:hi], self.own[lo:hi], self.room):
+        left, right, limits = self.filter
+        lister = product_lister(left[lo:hi], right, limits[lo:hi], self.own[lo:hi])
+        for part in passing(lister, self.room):
             rows = part.rows(lo)
             distances = pair_distances(self.z, rows, self.z, part.columns, self.room)
             inside = distances < self.radius[rows]
@@ -113,8 +109,8 @@ def _make_filter(z: torch.Tensor, radius: torch.Tensor) -> _Filter:
     wide /= unit
     rounded = wide.to(kind)
     squares = rounded.double().square().sum(dim=1)
-    # Zeros fill up to a width that matrix products like.
-    filling = torch.zeros_like(rounded[:, :1]).expand(-1, -(z.shape[1] + 3) % _ALIGNMENT)
+    # Zeros fill up to a width that products on a GPU are made for.
+    filling = torch.zeros_like(rounded[:, :1]).expand(-1, -(z.shape[1] + 3) % PRODUCT_DEPTH)
     right = torch.cat([rounded, _pieces(-0.5 * squares, kind), filling], dim=1)
     left = torch.cat([rounded, torch.ones_like(right[:, z.shape[1] :])], dim=1)
 
