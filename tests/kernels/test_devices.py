@@ -81,3 +81,32 @@ def test_memory_of_a_gpu_is_estimated_anywhere(estimator):
     small = estimate_memory(estimator, 10**4, 50, "float32", device="cuda")
     assert small < estimate_memory(estimator, 10**5, 50, "float32", device="cuda")
     assert small < estimate_memory(estimator, 10**4, 500, "float32", device="cuda")
+
+
+def test_running_out_of_memory_is_told_with_a_size_that_would_fit():
+    reason = "CUDA out of memory. Tried to allocate 6.00 GiB. GPU 0 has a total capacity of ..."
+    text = torch_device.out_of_memory(torch.device("cuda"), 10**6, 2 * 2**30, 2 * 2**30, reason)
+    assert "held 2.0 GiB and wanted 6.0 GiB more, of which 2.0 GiB were free" in text
+    assert "About 500,000 rows would fit" in text
+    assert "rows would fit" in torch_device.out_of_memory(torch.device("cuda"), 0, 0, 0, "?")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_that_others_fill_up_during_a_fit():
+    X, y = blobs(0, [60_000, 60_000], 40, separation=1.0)
+    X = torch.tensor(X, dtype=torch.float32, device="cuda")
+    taken = []
+
+    def fill_up(_):
+        if not taken:
+            torch.cuda.empty_cache()
+            free, _ = torch.cuda.mem_get_info()
+            taken.append(torch.empty(free - 2**28, dtype=torch.uint8, device="cuda"))
+
+    model = LMNN(tol=1e-6, callback=fill_up)
+    with pytest.raises(MemoryError, match=r"the fit of 120,000 rows held .* rows would fit"):
+        model.fit(X, y)
+    assert not hasattr(model, "components_")
+    taken.clear()
+    torch.cuda.empty_cache()
+    assert model.set_params(callback=None, tol=1e-2).fit(X, y).converged_

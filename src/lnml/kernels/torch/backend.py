@@ -48,10 +48,11 @@ class TorchKernels:
         # Asked once: the driver takes its time to answer.
         self.free = _device.free_bytes(self.device)
         self.room = _device.tile_bytes(self.free)
+        self.n_rows = 0
 
     def session(self) -> AbstractContextManager[None]:
         """Context in which a whole fit runs."""
-        return _device.fit_session(self.device)
+        return _device.fit_session(self.device, lambda: self.n_rows)
 
     def points(self, data: Any, class_start: np.ndarray) -> Points:
         """Bring class-sorted data onto the device."""
@@ -60,6 +61,7 @@ class TorchKernels:
 
     def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
         """Rows of X in class order, shifted by a value near the mean."""
+        self.n_rows = X.shape[0]
         _device.check_room(self.device, X.shape[0], X.shape[1], X.itemsize)
         start = np.asarray(class_start, dtype=np.int64)
         return _columns.training_points(to_tensor(X, self.device), order, start)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -18,6 +19,7 @@ PAIR_SHARE = 0.2
 PAIR_BYTES = 100
 # Copies of the data without which no fit can start: sorted, scaled, conditioned, embedded.
 DATA_COPIES = 4
+UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def parse_device(name: str) -> torch.device:
@@ -72,11 +74,11 @@ def check_room(device: torch.device, n_rows: int, n_features: int, itemsize: int
 
 
 @contextmanager
-def fit_session(device: torch.device) -> Iterator[None]:
+def fit_session(device: torch.device, n_rows: Callable[[], int]) -> Iterator[None]:
     """No gradients, exact float32 products, and errors that say how much memory there was.
 
     BLAS on the host works on d x d matrices only; several threads would wait for
-    each other there.
+    each other there. ``n_rows`` tells how many rows are fitted, as soon as that is known.
     """
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
@@ -84,15 +86,37 @@ def fit_session(device: torch.device) -> Iterator[None]:
         stack.enter_context(_exact_products())
         if device.type == "cuda":
             stack.enter_context(torch.cuda.device(device))
+            before = torch.cuda.memory_allocated(device)
         try:
             yield
         except torch.cuda.OutOfMemoryError as error:
-            total = torch.cuda.get_device_properties(device).total_memory
-            raise MemoryError(
-                f"{device} ran out of its {total / 2**30:.0f} GiB, of which this process held "
-                f"{torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB: free memory that "
-                f"others use, or fit fewer rows; lnml.estimate_memory says what a fit needs"
-            ) from error
+            held = torch.cuda.memory_allocated(device) - before
+            message = out_of_memory(device, n_rows(), held, free_bytes(device), str(error))
+            raise MemoryError(message) from error
+
+
+def out_of_memory(device: torch.device, n_rows: int, held: int, free: int, reason: str) -> str:
+    """Say what a fit had and wanted when memory ran out, and how many rows would have fitted.
+
+    Parameters
+    ----------
+    device : torch.device
+        The GPU.
+    n_rows : int
+        Rows that were fitted.
+    held, free : int
+        Bytes that the fit held, and that were free, when it failed.
+    reason : str
+        Torch's error, which says how much was asked for.
+    """
+    found = re.search(r"allocate ([\d.]+) ([KMG]iB)", reason)
+    wanted = float(found[1]) * UNITS[found[2]] if found else float(free)
+    rows = _leading_digits(n_rows * (held + free) / max(held + wanted, 1.0))
+    return (
+        f"{device} ran out of memory: the fit of {n_rows:,} rows held {held / 2**30:.1f} GiB and "
+        f"wanted {wanted / 2**30:.1f} GiB more, of which {free / 2**30:.1f} GiB were free. About "
+        f"{rows:,} rows would fit; or free memory that others use"
+    )
 
 
 @contextmanager
