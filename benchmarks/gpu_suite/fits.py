@@ -105,7 +105,9 @@ def mnist_fits(ceilings: Ceilings, device: str) -> Group:
     methods: dict[str, Any] = {
         "LMNN, tol = 1e-2": LMNN(tol=1e-2),
         "LN-LMNN (3, 3, 3), tol = 1e-2": LNML(LMNN(), tol=1e-2),
-        f"NCA, {ITERATIONS} iterations or converged": NCA(max_iter=ITERATIONS),
+        "NCA, default tolerance": NCA(),
+        # No tolerance ends it, only the limit or the precision of float32.
+        f"NCA, {ITERATIONS} iterations": NCA(max_iter=ITERATIONS, tol=1e-12),
         "MCML, tol = 1e-2": MCML(tol=1e-2),
     }
     found = {}
@@ -121,21 +123,24 @@ def mnist_fits(ceilings: Ceilings, device: str) -> Group:
         row += [model.duality_gap_, model.n_iter_, work, peak]
         accuracy = accuracy_of(model, data, y, test, yt)
         table.rows.append([*row, 100.0 * accuracy])
-        found[name] = (seconds, work, accuracy)
+        found[name] = (seconds, model.n_iter_, work, accuracy)
     group.tables.append(table)
     group.lines = _mnist_lines(list(found.values()))
     return group
 
 
-def _mnist_lines(found: list[tuple[float, int, float]]) -> list[Line]:
-    """Verdicts: a hundred evaluations stand for a hundred iterations of the softmax methods."""
-    lmnn, lnml, nca, mcml = found
+def _mnist_lines(found: list[tuple[float, int, int, float]]) -> list[Line]:
+    """Verdicts; an iteration of MCML is a whole minimisation, so its evaluations are counted."""
+    lmnn, lnml, _, nca, mcml = found
+    nca_seconds = nca[0] * ITERATIONS / nca[1]
+    mcml_seconds = mcml[0] * ITERATIONS / mcml[2]
     return [
         Line("MNIST: LMNN to a certified gap of 1e-2, s", lmnn[0], 1.5, at_least=False),
         Line("MNIST: LN-LMNN (3, 3, 3), all rounds, s", lnml[0], 5.0, at_least=False),
-        Line("MNIST: 1-NN test accuracy of LN-LMNN, %", 100.0 * lnml[2], 97.5),
-        Line("MNIST: NCA, s for 100 evaluations", 100.0 * nca[0] / nca[1], 20.0, at_least=False),
-        Line("MNIST: MCML, s for 100 evaluations", 100.0 * mcml[0] / mcml[1], 20.0, at_least=False),
+        Line("MNIST: 1-NN test accuracy of LN-LMNN, %", 100.0 * lnml[3], 97.5),
+        Line("MNIST: NCA, s for 100 iterations", nca_seconds, 20.0, at_least=False),
+        Line("MNIST: MCML, s for 100 evaluations", mcml_seconds, 20.0, at_least=False),
+        Line("MNIST: MCML to a certified gap of 1e-2, s", mcml[0], 20.0, at_least=False),
     ]
 
 
