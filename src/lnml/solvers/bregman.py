@@ -86,7 +86,7 @@ def sweep(constraints: Constraints, gamma: float, dual: DualPoint) -> DualPoint:
     from lnml.kernels.cpu.logdet import project_in_turn
 
     tightness = dual.tightness.copy()
-    project_in_turn(*constraints, gamma, tightness, dual.metric.factor.copy())
+    project_in_turn(dual.metric.images, constraints.similar, gamma, tightness)
     for _ in range(HALVINGS):
         try:
             return dual_point_at(constraints, gamma, tightness)
