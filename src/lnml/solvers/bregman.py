@@ -70,6 +70,8 @@ def solve_logdet(
         else:
             best, proved = newton_step(constraints, gamma, best)
             bound = max(bound, proved)
+        # Above the objective there is only rounding.
+        bound = min(bound, best.objective)
         gap = relative_gap(best.objective, bound, objective_at_identity)
         converged = gap <= tol
         record = _record(iteration, best, bound, gap)
