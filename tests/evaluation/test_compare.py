@@ -1,6 +1,7 @@
 """Cross-validated comparisons: against plain scikit-learn, and their finished folds on disk."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from lnml import LMNN
+from lnml import ITML, LMNN
 from lnml.datasets import load_dataset
 from lnml.errors import InputError
 from lnml.evaluation import compare, predict_nearest
@@ -188,3 +189,16 @@ def test_tuned_metric_takes_the_better_parameter():
     model = TunedMetric(OneColumn(), {"column": [0, 1]}).fit(X, y)
     assert model.best_params_ == {"column": 1}
     np.testing.assert_array_equal(model.transform(X)[:, 0], X[:, 1])
+
+
+def test_candidates_of_a_tuned_metric_may_stop_early_and_the_chosen_one_does_not():
+    iris = load_dataset("iris")
+    limits = {"max_iter": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Candidates that stop early are no one's business.
+        model = TunedMetric(
+            ITML(random_state=0), {"gamma": [1.0, 10.0]}, candidate_params=limits
+        ).fit(iris.data, iris.target)
+    assert model.converged_
+    assert model.best_estimator_.max_iter == ITML().max_iter
+    assert model.best_estimator_.n_iter_ > 1
