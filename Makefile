@@ -21,7 +21,7 @@ help:
 test: lint unit test-oldest
 
 unit: .venv/.test
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest --numprocesses 2
 
 lint: .venv/.test
 	.venv/bin/ruff check .
