@@ -1,8 +1,18 @@
 """One fixture runs a test on every implementation of the kernels."""
 
+import os
+
 import pytest
 
-import lnml.kernels
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+if WORKER and hasattr(os, "sched_setaffinity"):
+    # Threads of test processes that share their cores would wait for each other. Before NumPy is
+    # imported: its BLAS counts the cores then.
+    _cores = sorted(os.sched_getaffinity(0))
+    _mine = _cores[int(WORKER.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]
+    os.sched_setaffinity(0, _mine or _cores)
+
+import lnml.kernels  # noqa: E402
 
 try:
     import torch

@@ -64,7 +64,9 @@ def test_frames_in_and_out(fitted):
     names = list(NAMES)
     frame = pd.DataFrame(X, columns=names)
     model = clone(fitted).set_output(transform="pandas").fit(frame, Y)
-    assert_allclose(model.components_, fitted.components_)
+    # Sums depend on where in memory the rows are, by rounding that a fit may amplify.
+    largest = np.abs(fitted.components_).max()
+    assert_allclose(model.components_, fitted.components_, atol=1e-5 * largest)
     assert list(model.feature_names_in_) == names
     out = model.transform(frame)
     prefix = type(fitted).__name__.lower()
