@@ -23,6 +23,9 @@ RANKS = (8, 16, 32, 64, 128)
 ROWS_OF_RANKS = 100_000
 # More rows would take minutes for one softmax pass.
 MOST_SOFTMAX_ROWS = 300_000
+# Columns of a table that are drawn: of times, and of shares with the colours of their steps.
+TIMES = ((1, "search"), (4, "evaluation"), (5, "softmax pass"))
+SHARES = ((0, 2, "search, of float16"), (2, 6, "softmax pass, of float32"))
 
 
 def growth(ceilings: Ceilings, device: str) -> Group:
@@ -73,17 +76,29 @@ def _measure(ceilings: Ceilings, X: np.ndarray, y: np.ndarray, rank: int, device
 
 
 def draw(group: Group, path: Path) -> None:
-    """Time of the three steps against rows and against rank."""
+    """Time of the three steps, and their share of the ceiling, against rows and against rank."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, name, label in zip(axes, ("rows", "rank"), ("rows", "rank r"), strict=True):
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained", sharex="col")
+    for (above, below), name, label in zip(
+        axes.T, ("rows", "rank"), ("rows", "rank r"), strict=True
+    ):
         rows = group.traces[name]["rows"]
-        for column, step in ((1, "search"), (4, "evaluation"), (5, "softmax pass")):
-            points = [(row[0], row[column]) for row in rows if row[column] is not None]
-            axis.loglog(*zip(*points, strict=True), "o-", label=step)
-        axis.set(xlabel=label, ylabel="milliseconds")
-        axis.grid(alpha=0.3)
-    axes[0].legend()
+        for color, (column, step) in enumerate(TIMES):
+            above.loglog(*_points(rows, column), "o-", color=f"C{color}", label=step)
+        for color, column, step in SHARES:
+            below.semilogx(*_points(rows, column), "o-", color=f"C{color}", label=step)
+        above.set(ylabel="milliseconds")
+        below.set(xlabel=label, ylabel="share of the product's rate, %")
+        for axis in (above, below):
+            axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.legend()
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def _points(rows: list[list[Any]], column: int) -> tuple[list[float], list[float]]:
+    """Sizes and values of a column of a table, where there are any."""
+    found = [(row[0], row[column]) for row in rows if row[column] is not None]
+    return [size for size, _ in found], [value for _, value in found]

@@ -123,10 +123,14 @@ class MomentSums:
         self, rows: slice, columns: slice, weights: torch.Tensor, factors: torch.Tensor
     ) -> None:
         """Add the part of factors * weights, at some rows and columns, to the column sums."""
-        factors = factors.to(weights.dtype)
-        self.degree[columns] += weights.T @ factors
-        if not self.symmetric:
-            self.column_sums[columns] += weights.T @ (factors[:, None] * self.values[rows])
+        factors = factors.to(weights.dtype)[:, None]
+        if self.symmetric:
+            self.degree[columns] += (weights.T @ factors)[:, 0]
+            return
+        # One product for both: reading the weights is what takes time in few dimensions.
+        sums = weights.T @ torch.cat([factors * self.values[rows], factors], dim=1)
+        self.column_sums[columns] += sums[:, :-1]
+        self.degree[columns] += sums[:, -1]
 
     def moment(self, degree: torch.Tensor) -> np.ndarray:
         """values^T Lap(W + W^T) data, with the degrees of W + W^T."""
