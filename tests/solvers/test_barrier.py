@@ -9,6 +9,8 @@ from lnml import MCML
 from lnml.objectives.mcml import MCMLProblem
 from lnml.solvers.barrier import DualPoint, _add_barrier, _proved_bound, _well_posed
 
+pytestmark = pytest.mark.usefixtures("device")
+
 DATASETS = ["balance_scale", "ionosphere", "iris", "sonar", "wine"]
 ROUNDING = 1e-9
 

@@ -12,6 +12,8 @@ from toy_data import blobs
 
 from lnml import LMNN, LNML, MCML
 
+pytestmark = pytest.mark.usefixtures("device")
+
 TOL = 1e-3
 SLACK = 1e-7
 NAMES = np.array(["walrus", "ant", "yak"])

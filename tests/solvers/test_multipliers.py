@@ -10,6 +10,8 @@ from lnml.objectives.lmnn import LMNNProblem
 from lnml.solvers.monitor import Monitor
 from lnml.solvers.saddles import leave_saddle
 
+pytestmark = pytest.mark.usefixtures("device")
+
 DATASETS = ["balance_scale", "ionosphere", "iris", "sonar", "wine"]
 ROUNDING = 1e-9
 
