@@ -74,6 +74,13 @@ def test_starts_of_a_tensor_are_those_of_an_array(init, name, rank, home):
     np.testing.assert_allclose(found_metric, metric, atol=1e-6 * np.abs(metric).max())
 
 
+@pytest.mark.parametrize("convert", [np.asarray, torch.tensor])
+def test_discriminant_analysis_needs_rows_that_differ(convert):
+    X = convert(np.repeat([[0.0, 0.0, 1.0], [1.0, 2.0, 1.0]], 3, axis=0))
+    with pytest.raises(ValueError, match="init='lda' needs classes whose rows differ"):
+        LMNN(init="lda", n_neighbors=1).fit(X, np.repeat([0, 1], 3))
+
+
 @pytest.mark.parametrize("home", HOMES)
 def test_results_come_back_as_what_went_in(home):
     X, y = toy()

@@ -34,12 +34,23 @@ def initial_components(
             found = PCA(min(n_components, *X.shape), random_state=random_state).fit(X).components_
         return _completed(found, n_components)
     if init == "lda":
+        _refuse_equal_rows(X, codes)
         if is_tensor(X):
             found = _discriminant_axes(X, codes)
         else:
             found = LinearDiscriminantAnalysis(solver="svd").fit(X, codes).scalings_.T
         return _completed(found, n_components)
     raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")
+
+
+def _refuse_equal_rows(X: Any, codes: np.ndarray) -> None:
+    """Say clearly that nothing varies within classes, which discriminant analysis divides by."""
+    first_rows = X[np.unique(codes, return_index=True)[1]]
+    if not (X != first_rows[codes]).any():
+        raise ValueError(
+            "init='lda' needs classes whose rows differ, and here all rows of each class are the "
+            "same: use init='pca' or 'identity'"
+        )
 
 
 def _principal_axes(X: Any) -> np.ndarray:

@@ -74,8 +74,8 @@ class ITML(MahalanobisMetric):
     random_state : int, RandomState or None, default=None
         Seed of the pairs that ``fit`` draws.
     device : str or torch.device, default=None
-        Where the rows of X are; None follows X. Only the pairs that are drawn travel
-        to the host, which solves for the metric: there are few of them.
+        As for the other estimators, but the metric is solved for on the host whatever it
+        says, from the pairs that are drawn: nothing else of a tensor leaves its device.
 
     Attributes
     ----------
