@@ -34,13 +34,17 @@ def format_pvalue(pvalue: float) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """List words with commas and a final "and".
+    """List words with a final "and", between commas, or semicolons if words have commas.
 
     Examples
     --------
     >>> join_words(["a", "b", "c"])
     'a, b and c'
+    >>> join_words(["a", "b, wide", "c"])
+    'a; b, wide; and c'
     """
+    if len(words) > 2 and any("," in word for word in words):
+        return "; ".join([*words[:-1], f"and {words[-1]}"])
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
