@@ -38,10 +38,10 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
     Examples
     --------
     >>> print(unknown_name("column", "specis", ["species", "length"]))
-    there is no column 'specis': did you mean 'species'? There are: species, length
+    there is no column 'specis' (did you mean 'species'?); there are: species, length
     """
     names = list(known)
     close = get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
     shown = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
-    return InputError(f"there is no {what} {name!r}: {hint}There are: {shown}")
+    return InputError(f"there is no {what} {name!r}{hint}; there are: {shown}")

@@ -181,7 +181,7 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species -o a.model --pca 9": "use at most 4",
     "fit flowers.csv --label species -o a.model --pca 0": "pca must be",
     "fit flowers.csv --label species -o a.model --scale log": "scale must be one of",
-    "fit flowers.csv --label species -o a.model --drop size": "There are: length",
+    "fit flowers.csv --label species -o a.model --drop size": "there are: length",
     "transform flowers.model none.csv -o z.csv": "does not exist",
     "transform none.model query.csv -o z.csv": "does not exist",
     "transform flowers.csv query.csv -o z.csv": "no lnml model",

@@ -39,7 +39,7 @@ def test_label_column_must_exist() -> None:
         make_table(frame, "specis")
     with pytest.raises(InputError, match="say which one holds the labels"):
         make_table(frame, None)
-    with pytest.raises(InputError, match="There are: length, species"):
+    with pytest.raises(InputError, match="there are: length, species"):
         make_table(frame, "species", drop=["color"])
     with pytest.raises(InputError, match="cannot hold the labels and be left out"):
         make_table(frame, "species", drop=["species"])
