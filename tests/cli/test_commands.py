@@ -136,6 +136,16 @@ def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) ->
     assert err.count("\n") == 1
 
 
+def test_fit_on_a_device(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    command = "fit flowers.csv --label species --method lmnn --device"
+    for device in ("cpu", "torch:cpu"):
+        assert main([*command.split(), device, "-o", f"{device[:5]}.model", "--quiet"]) == 0
+    here, there = load_model("cpu.model"), load_model("torch.model")
+    np.testing.assert_allclose(there.rows, here.rows, rtol=1e-4, atol=1e-4)
+    assert there.estimator["parameters"]["device"] == "torch:cpu"
+    assert here.estimator["parameters"]["device"] is None
+
+
 BAD_FILES = {
     "empty.csv": (b"", "empty (0 bytes)"),
     "ragged.csv": (b"length,species\n1,a\n2,b,c\n", "line 3: 3 fields"),
@@ -182,6 +192,7 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species -o a.model --pca 0": "pca must be",
     "fit flowers.csv --label species -o a.model --scale log": "scale must be one of",
     "fit flowers.csv --label species -o a.model --drop size": "there are: length",
+    "fit flowers.csv --label species -o a.model --device qpu": "no device",
     "transform flowers.model none.csv -o z.csv": "does not exist",
     "transform none.model query.csv -o z.csv": "does not exist",
     "transform flowers.csv query.csv -o z.csv": "no lnml model",

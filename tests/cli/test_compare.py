@@ -58,6 +58,7 @@ def test_compare_resumes(iris, capsys):
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),
+        (["--device", "qpu"], "no device"),
     ],
 )
 def test_mistakes_get_one_line(iris, capsys, more, said):
@@ -65,6 +66,17 @@ def test_mistakes_get_one_line(iris, capsys, more, said):
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("lnml: ") and said in lines[0]
     assert sorted(path.name for path in iris.iterdir()) == ["iris.csv"]
+
+
+def test_compare_on_a_device(iris, capsys):
+    results = []
+    for device in ("cpu", "torch:cpu"):
+        arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-q", "--device", device, "-f"]
+        assert main(arguments) == 0
+        stored = json.loads((iris / "iris.json").read_text())
+        assert stored["provenance"]["settings"]["device"] == (None if device == "cpu" else device)
+        results.append([(r["method"], r["correct"]) for r in stored["comparison"]["results"]])
+    assert results[0] == results[1]
 
 
 def test_two_rows_are_too_few(tmp_path, monkeypatch, capsys):

@@ -1,9 +1,12 @@
 """The study: its protocol, and the paper's table as it is printed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
+from lnml import LMNN
 from lnml.datasets import MissingDataError, load_large_dataset
 from lnml.errors import InputError
 from lnml.study.pages import chosen_data
@@ -76,6 +79,22 @@ def test_one_data_set_end_to_end(monkeypatch, tmp_path):
     again, same = run_data(iris, tmp_path)
     assert again.to_json() == found.to_json()
     assert same.to_json() == portrait.to_json()
+
+
+def test_on_a_device_all_methods_learn_from_all_rows(monkeypatch, tmp_path):
+    iris = next(data for data in SMALL if data.name == "iris")
+    monkeypatch.setattr(type(iris), "method_keys", ("lmnn",))
+    seen = []
+    fit = LMNN.fit
+    monkeypatch.setattr(
+        LMNN, "fit", lambda self, X, y: (seen.append((self.device, len(X))), fit(self, X, y))[1]
+    )
+    data = replace(iris, shares={"LMNN": 0.5})
+    run_data(data, tmp_path / "host", n_jobs=1)
+    assert set(seen[:10]) == {(None, 67)}
+    seen.clear()
+    run_data(data, tmp_path / "device", n_jobs=1, device="torch:cpu")
+    assert set(seen[:10]) == {("torch:cpu", 135)}
 
 
 def test_letter_has_one_euclidean_metric_under_two_names(monkeypatch):

@@ -9,8 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from lnml.cli.app import show_notes
+from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.methods import NAMES, check_method
-from lnml.cli.options import Components, Data, Drop, Force, Jobs, Label, Quiet, Resume, Scale, Seed
+from lnml.cli.options import (
+    Components,
+    Data,
+    Device,
+    Drop,
+    Force,
+    Jobs,
+    Label,
+    Quiet,
+    Resume,
+    Scale,
+    Seed,
+)
 from lnml.cli.progress import fold_bar
 from lnml.files import atomic_output, check_output
 
@@ -52,7 +65,8 @@ def compare(
         ),
     ] = None,
     resume: Resume = None,
-    jobs: Jobs = -1,
+    jobs: Jobs = None,
+    device: Device = None,
     seed: Seed = 0,
     force: Force = False,
     quiet: Quiet = False,
@@ -68,6 +82,7 @@ def compare(
     for path in (page, stored):
         check_output(path, force=force)
     keys = _method_keys(methods)
+    place = check_device(device)
     from lnml.tables import read_table
 
     table = read_table(data, label, drop)
@@ -81,10 +96,11 @@ def compare(
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
         "seed": seed,
+        "device": place,
     }
     with fold_bar(data.name, quiet=quiet) as progress:
         found, portrait = compare_table(
-            table, keys, settings, folder=resume, n_jobs=jobs, progress=progress
+            table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
         )
     show_notes(table.notes, quiet=quiet)
     origin = provenance(settings)

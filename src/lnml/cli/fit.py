@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from lnml.cli.app import show_notes, show_warnings
+from lnml.cli.device import check_device
 from lnml.cli.methods import NAMES, check_method, make_estimator
-from lnml.cli.options import Components, Data, Drop, Force, Label, Quiet, Scale, Seed
+from lnml.cli.options import Components, Data, Device, Drop, Force, Label, Quiet, Scale, Seed
 from lnml.cli.progress import live_line
 from lnml.errors import InputError
 from lnml.files import check_output
@@ -48,6 +49,7 @@ def fit(
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
     seed: Seed = 0,
+    device: Device = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,10 +62,11 @@ def fit(
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
     check_method(method)
+    place = check_device(device)
     from lnml.tables import Preparation, read_table
 
     table = read_table(data, label, drop)
-    estimator = make_estimator(method, sizes, seed)
+    estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = _fit(table, method, estimator, Preparation(scale=scale, pca=pca), quiet)

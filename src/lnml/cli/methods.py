@@ -29,7 +29,7 @@ def check_method(name: str) -> None:
         raise unknown_name("method", name, NAMES)
 
 
-def make_estimator(name: str, sizes: dict[str, int], seed: int) -> Any:
+def make_estimator(name: str, sizes: dict[str, int], seed: int, device: str | None = None) -> Any:
     """Return an estimator that is not fitted; None for the Euclidean metric.
 
     Parameters
@@ -40,12 +40,14 @@ def make_estimator(name: str, sizes: dict[str, int], seed: int) -> Any:
         ``k_min``, ``k_av`` and ``k_max`` where the user gave them.
     seed : int
         Seed of whatever is random.
+    device : str, default=None
+        Where it fits, as :func:`lnml.cli.device.check_device` returns it.
     """
     check_method(name)
     from lnml.estimators.lnml import LNML
-    from lnml.evaluation.methods import METHODS
+    from lnml.evaluation.methods import METHODS, on_device
 
-    estimator = METHODS[name].make(seed)
+    estimator = on_device(METHODS[name].make(seed), device)
     if not sizes:
         return estimator
     if not isinstance(estimator, LNML):

@@ -51,13 +51,26 @@ Components = Annotated[
         show_default="all columns",
     ),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="Where fits run: cpu, cuda, or cuda:1 and so on; a GPU needs lnml\\[torch].",
+        show_default="cpu",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is random.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the output if it exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
 Jobs = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--jobs", "-j", metavar="N", help="Folds at the same time; -1: one for each core."
+        "--jobs",
+        "-j",
+        metavar="N",
+        help="Folds at the same time; -1: one for each core.",
+        show_default="-1, or 1 on a GPU",
     ),
 ]
 Resume = Annotated[

@@ -40,7 +40,7 @@ def compare_table(
 
     Finished folds are kept in ``folder``, if there is one, and not repeated.
     """
-    seed, k = settings["seed"], settings["k"]
+    seed, k, device = settings["seed"], settings["k"], settings["device"]
     preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
     try:
         splits = stratified_folds(table.labels, settings["folds"], seed)
@@ -50,7 +50,7 @@ def compare_table(
         problem = Problem(
             table.name, table.features, table.labels, splits, preparation, digest=table.fingerprint
         )
-        methods = methods_by_name(keys or PAPER_METHODS, seed)
+        methods = methods_by_name(keys or PAPER_METHODS, seed, device)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
             store = FoldStore(Path(place))
             store.open({"data": table.fingerprint, **settings, "lnml": lnml.__version__})
@@ -63,7 +63,7 @@ def compare_table(
             portrait = store.read_portrait()
             if portrait is None:
                 matrix = preparation.fit(table.features).transform(table.features)
-                portrait = portray(matrix, table.labels, seed=seed)
+                portrait = portray(matrix, table.labels, seed=seed, device=device)
                 store.write_portrait(portrait)
     except ValueError as error:
         # Estimators say in their own words what is wrong with the data.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
+from lnml.errors import unknown_name
 from lnml.estimators.itml import ITML
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
@@ -177,14 +177,28 @@ def check_methods(keys: Iterable[str]) -> list[str]:
     keys = list(dict.fromkeys(keys))
     for key in keys:
         if key not in METHODS:
-            near = get_close_matches(key, METHODS, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ValueError(f"unknown method {key!r}: {hint}known are {', '.join(METHODS)}")
+            raise unknown_name("method", key, METHODS)
     if not keys:
         raise ValueError(f"no method to compare: name some of {', '.join(METHODS)}")
     return keys
 
 
-def methods_by_name(keys: Iterable[str], seed: int) -> dict[str, Any]:
+def methods_by_name(keys: Iterable[str], seed: int, device: str | None = None) -> dict[str, Any]:
     """Return unfitted estimators by display name; None for the Euclidean metric."""
-    return {METHODS[key].name: METHODS[key].make(seed) for key in check_methods(keys)}
+    made = {METHODS[key].name: METHODS[key].make(seed) for key in check_methods(keys)}
+    return {name: on_device(method, device) for name, method in made.items()}
+
+
+def on_device(estimator: Any, device: str | None) -> Any:
+    """Let an estimator, and those within it, fit on a device; None leaves it as it is.
+
+    Examples
+    --------
+    >>> from lnml import LMNN, LNML
+    >>> on_device(LNML(LMNN()), "cuda").device
+    'cuda'
+    """
+    if estimator is not None and device is not None:
+        names = [name for name in estimator.get_params() if name.split("__")[-1] == "device"]
+        estimator.set_params(**dict.fromkeys(names, device))
+    return estimator

@@ -33,6 +33,7 @@ def portray(
     fitted_rows: int = 5000,
     shown_rows: int = 1000,
     n_suspects: int = 10,
+    device: str | None = None,
 ) -> Portrait:
     """Fit LMNN and LN-LMNN and collect what the pictures show.
 
@@ -48,10 +49,13 @@ def portray(
         More rows than this are sampled, classes in proportion.
     n_suspects : int, default=10
         Rows to list as trusted least.
+    device : str, default=None
+        Where the fits run.
     """
     fitted = stratified_sample(y, fitted_rows, seed)
     inside, labels = X[fitted], y[fitted]
-    fixed, learned = LMNN(), LNML(LMNN(), k_min=K_MIN, k_av=K_AV, k_max=K_MAX)
+    fixed = LMNN(device=device)
+    learned = LNML(LMNN(), k_min=K_MIN, k_av=K_AV, k_max=K_MAX, device=device)
     if inside.size > MANY:
         fixed.set_params(tol=HASTE["tol"])
         learned.set_params(**HASTE)

@@ -12,7 +12,7 @@ import numpy as np
 from lnml import __version__
 from lnml.datasets import MissingDataError
 from lnml.evaluation.crossval import Progress, run_problem
-from lnml.evaluation.methods import METHODS
+from lnml.evaluation.methods import METHODS, on_device
 from lnml.evaluation.portrait import portray
 from lnml.evaluation.problem import FoldData, Problem
 from lnml.evaluation.results import Comparison, Portrait
@@ -26,6 +26,7 @@ def run_data(
     *,
     seed: int = 0,
     n_jobs: int | None = None,
+    device: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[Comparison, Portrait]:
     """Cross-validate the methods of one data set and fit it once more for the pictures.
@@ -40,10 +41,14 @@ def run_data(
         Seed of folds and methods.
     n_jobs : int, default=None
         Folds that run at the same time, as in joblib.
+    device : str, default=None
+        Where fits run. With a GPU all methods learn from all training rows.
     progress : callable, optional
         Told the numbers of finished and of all fits.
     """
     problem = data.problem(seed)
+    if device is not None:
+        problem = replace(problem, shares={})
     store = FoldStore(folder / data.name)
     store.open(
         {
@@ -51,20 +56,21 @@ def run_data(
             "folds": len(problem.splits),
             "seed": seed,
             "n_components": data.n_components,
+            "device": device,
             "lnml": __version__,
         }
     )
-    methods = data.methods(seed)
+    methods = {name: on_device(made, device) for name, made in data.methods(seed).items()}
     found = run_problem(problem, methods, store, seed=seed, n_jobs=n_jobs, progress=progress)
     portrait = store.read_portrait()
     if portrait is None:
-        portrait = _portrait(problem, seed)
+        portrait = _portrait(problem, seed, device)
         store.write_portrait(portrait)
     found = replace(found, data=replace(found.data, name=data.title))
     return _with_twins(found, data), portrait
 
 
-def _portrait(problem: Problem, seed: int) -> Portrait:
+def _portrait(problem: Problem, seed: int, device: str | None) -> Portrait:
     """Pictures of all rows, or of the training rows where there is a default split."""
     if len(problem.splits) == 1:
         rows = problem.splits[0][0]
@@ -72,7 +78,7 @@ def _portrait(problem: Problem, seed: int) -> Portrait:
         rows = np.arange(len(problem.labels))
     whole = replace(problem, splits=[(rows, rows[:1])])
     X, _ = FoldData(whole, 0).matrices("LN-LMNN")
-    found = portray(X, problem.labels[rows], seed=seed)
+    found = portray(X, problem.labels[rows], seed=seed, device=device)
     return replace(found, rows=rows[found.rows])
 
 
@@ -110,6 +116,7 @@ def run_study(
     *,
     seed: int = 0,
     n_jobs: int | None = None,
+    device: str | None = None,
     bar: Callable[[str], AbstractContextManager[Progress | None]] = lambda _: nullcontext(),
 ) -> StudyResults:
     """Run several data sets in turn; see :func:`run_data`.
@@ -120,7 +127,9 @@ def run_study(
     for data in chosen:
         try:
             with bar(data.title) as progress:
-                found[data] = run_data(data, folder, seed=seed, n_jobs=n_jobs, progress=progress)
+                found[data] = run_data(
+                    data, folder, seed=seed, n_jobs=n_jobs, device=device, progress=progress
+                )
         except MissingDataError as error:
             absent[data] = str(error)
     if not found:
