@@ -276,14 +276,15 @@ def test_help_imports_nothing_slow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, number: int
 ) -> None:
-    """Ctrl-C in the middle of a fit: exit code 130, one line, no file."""
+    """Ctrl-C in the middle of a fit, or a termination: exit code 130, one line, no file."""
 
     @contextmanager
     def interrupted_line(text: str, quiet: bool):
-        yield lambda state: signal.raise_signal(signal.SIGINT)
+        yield lambda state: signal.raise_signal(number)
 
     monkeypatch.setattr("lnml.cli.fit.live_line", interrupted_line)
     # Python ignores the signal where its parent did, as a shell does for background jobs.

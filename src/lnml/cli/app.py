@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Annotated, Any
 
@@ -55,7 +58,8 @@ def root(
 def run(arguments: list[str]) -> int:
     """Run the application; every mistake of the user becomes one line and exit code 2."""
     try:
-        result = application()(arguments, prog_name="lnml", standalone_mode=False)
+        with _terminated_as_interrupted():
+            result = application()(arguments, prog_name="lnml", standalone_mode=False)
     except InputError as error:
         return _fail(str(error))
     except UsageError as error:
@@ -70,6 +74,20 @@ def run(arguments: list[str]) -> int:
         return 1
     code = result if isinstance(result, int) else 0
     return _interrupted() if code == 130 else code
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM acts as Ctrl-C: workers would go on otherwise, and half-written files stay."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread may say what signals do.
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @cache
