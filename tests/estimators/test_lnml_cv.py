@@ -89,6 +89,61 @@ def test_warm_refit_goes_on_from_the_first_fold():
     assert model.best_estimator_.warm_start is False
 
 
+def test_rounds_are_chosen_by_the_scores_after_every_round():
+    X, y = blobs()
+    cv = StratifiedKFold(3, shuffle=True, random_state=1)
+    model = LNMLCV(grid=GRID, cv=cv, choose_rounds=True).fit(X, y)
+    best = []
+    for (k_min, k_av, k_max), curve in zip(
+        GRID, model.cv_results_["mean_round_scores"], strict=True
+    ):
+        scores = np.full((3, len(curve)), np.nan)
+        for number, (train, test) in enumerate(cv.split(X, y)):
+            metrics = []
+            LNML(
+                k_min=k_min, k_av=k_av, k_max=k_max, tol=1e-2,
+                callback=lambda state, metrics=metrics: metrics.append(state.components),
+            ).fit(X[train], y[train])  # fmt: skip
+            for at, L in enumerate(metrics):
+                nearest = KNeighborsClassifier(1).fit(X[train] @ L.T, y[train])
+                scores[number, at:] = nearest.score(X[test] @ L.T, y[test])
+        assert_allclose(curve, scores.mean(axis=0), rtol=1e-12)
+        best.append(curve.max())
+        assert model.cv_results_["mean_test_score"][len(best) - 1] == best[-1]
+    assert model.best_index_ == np.argmax(best)
+    curve = model.cv_results_["mean_round_scores"][model.best_index_]
+    chosen = model.best_params_["max_rounds"]
+    assert chosen == np.argmax(curve) + 1 < len(curve)
+    alone = LNML(**model.best_params_)
+    with pytest.warns(ConvergenceWarning):
+        alone.fit(X, y)
+    assert_array_equal(model.components_, alone.components_)
+    assert model.n_iter_ == chosen
+
+
+def test_a_fit_that_ends_after_the_chosen_rounds_has_converged():
+    X, y = blobs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LNMLCV(grid=GRID, cv=3, random_state=1, choose_rounds=True).fit(X, y)
+    assert model.best_params_["max_rounds"] < 100
+    assert model.converged_ and not model.best_estimator_.converged_
+    with pytest.warns(ConvergenceWarning, match="the metric of the last round"):
+        model.set_params(estimator=LMNN(max_iter=1)).fit(X, y)
+    assert not model.converged_
+
+
+def test_all_rounds_where_the_last_is_best():
+    X, y = blobs()
+    X[:, 0] += 20 * np.tile([0.0, 1.0, 2.0], 25)
+    rounds = LNMLCV(grid=GRID, choose_rounds=True).fit(X, y).best_params_["max_rounds"]
+    assert rounds == 1  # all rounds classify all rows: the first of equals
+    assert (
+        LNMLCV(grid=GRID, choose_rounds=True, cv_rounds=1).fit(X, y).best_params_["max_rounds"]
+        == 100
+    )
+
+
 def test_results_have_the_layout_of_scikit_learn():
     X, y = blobs()
     results = LNMLCV(grid=GRID, cv=3).fit(X, y).cv_results_

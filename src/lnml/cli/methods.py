@@ -16,6 +16,7 @@ NAMES = (
     "euclidean",
     "nca",
     "itml",
+    "ln-lmnn-cv-rounds",
     "ln-mcml-cv",
     "mmc",
     "support-vector",

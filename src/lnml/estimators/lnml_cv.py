@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -21,6 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from lnml.estimators.base import MetricLearner, untouched_on_failure
 from lnml.estimators.coupling import Coupling, coupled_base, coupled_device
 from lnml.estimators.cv_results import CandidateFit, search_results
+from lnml.estimators.cv_search import Search
 from lnml.estimators.lnml import LNML
 from lnml.estimators.validation import (
     check_between,
@@ -29,12 +28,9 @@ from lnml.estimators.validation import (
     check_training_data,
     refuse_unknown,
 )
-from lnml.evaluation.nearest import predict_nearest
 from lnml.kernels import get_kernels
 from lnml.metric import MahalanobisMetric
 from lnml.neighborhoods.assignment import Sizes, check_sizes
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array, matmul
 
 # docs/lnml_cv.md explains how these follow from the paper.
 FLEXIBLE_GRID = ((3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4), (2, 3, 5))
@@ -91,6 +87,11 @@ class LNMLCV(MahalanobisMetric):
     cv_rounds : int, default=None
         Most rounds of the fits of the inner cross-validation, where fewer are
         enough to tell candidates apart; None for ``max_rounds``.
+    choose_rounds : bool, default=False
+        Also choose after how many rounds to stop: candidates are scored after
+        every round, and the final fit ends after as many as scored best. On some
+        small data late rounds lower the objective and the accuracy
+        (docs/lnml_cv.md).
     tol : float, default=1e-3
         Tolerance of the last metric of the final fit.
     cv_tol : float, default=1e-2
@@ -120,7 +121,8 @@ class LNMLCV(MahalanobisMetric):
     best_index_ : int
         The best candidate; the first of the grid among equals.
     best_params_ : dict
-        Its ``k_min``, ``k_av`` and ``k_max``.
+        Its ``k_min``, ``k_av`` and ``k_max``, and with ``choose_rounds`` the
+        ``max_rounds`` chosen: the one given, if the last round was best.
     best_score_ : float
         Its mean score.
     best_estimator_ : LNML
@@ -156,6 +158,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         n_jobs: int | None = None,
         max_rounds: int = 100,
         cv_rounds: int | None = None,
+        choose_rounds: bool = False,
         tol: float = 1e-3,
         cv_tol: float = 1e-2,
         warm_grid: bool = False,
@@ -171,6 +174,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.n_jobs = n_jobs
         self.max_rounds = max_rounds
         self.cv_rounds = cv_rounds
+        self.choose_rounds = choose_rounds
         self.tol = tol
         self.cv_tol = cv_tol
         self.warm_grid = warm_grid
@@ -208,14 +212,14 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             self.best_estimator_ = self._refit(X, y, folds[0][self.best_index_].components)
             for name in DELEGATED:
                 setattr(self, name, getattr(self.best_estimator_, name))
+            self._check_chosen_rounds()
         return self
 
     def _refit(self, X: Any, y: Any, start: np.ndarray) -> LNML:
         """Fit the best candidate on all rows, from the metric of a fold or from M0."""
         model = LNML(
             self.estimator,
-            **self.best_params_,
-            max_rounds=self.max_rounds,
+            **{"max_rounds": self.max_rounds, **self.best_params_},
             tol=self.tol,
             warm_start=bool(self.warm_grid),
             verbose=self.verbose,
@@ -223,7 +227,25 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         )
         if self.warm_grid:
             model.components_ = start
-        return model.fit(X, y).set_params(warm_start=False)
+        with warnings.catch_warnings():
+            if model.max_rounds < self.max_rounds:
+                # To stop there was the choice; what else can be amiss is checked below.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(X, y).set_params(warm_start=False)
+
+    def _check_chosen_rounds(self) -> None:
+        """Call a fit that ends after the rounds chosen converged if its last metric is."""
+        model = self.best_estimator_
+        if model.converged_ or model.max_rounds == self.max_rounds:
+            return
+        self.converged_ = model.duality_gap_ is not None and model.duality_gap_ <= self.tol
+        if not self.converged_:
+            warnings.warn(
+                f"the metric of the last round, number {model.max_rounds}, did not meet "
+                f"tol={self.tol:g}: raise the base estimator's max_iter, or accept a larger tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Neighbourhoods are learned, so nothing is routed to the base estimator."""
@@ -276,7 +298,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         self.n_splits_ = len(splits)
         return splits
 
-    def _search(self, base: MetricLearner, device: str, grid: list[Sizes], n_rows: int) -> _Search:
+    def _search(self, base: MetricLearner, device: str, grid: list[Sizes], n_rows: int) -> Search:
         """Check the other parameters and gather what a fold of at least n_rows needs."""
         n_neighbors = check_integer("scoring_neighbors", self.scoring_neighbors, 1)
         if n_neighbors > n_rows:
@@ -286,7 +308,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             )
         classifier = KNeighborsClassifier(n_neighbors)
         plain = self.scoring is None and n_neighbors == 1
-        return _Search(
+        return Search(
             base=base,
             device=device,
             grid=grid,
@@ -297,6 +319,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 check_between("cv_tol", self.cv_tol, 0.0, 1.0),
             ),
             max_rounds=self._most_rounds(),
+            every_round=bool(self.choose_rounds),
             warm=self.warm_grid,
             verbose=self.verbose,
         )
@@ -308,7 +331,8 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
 
     def _choose(self, grid: list[Sizes], folds: Sequence[Sequence[CandidateFit]]) -> None:
         """Store the results of the search and the best candidate."""
-        self.cv_results_ = search_results(grid, folds)
+        most = self.max_rounds if self.choose_rounds else None
+        self.cv_results_ = search_results(grid, folds, most)
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -322,63 +346,3 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-@dataclass(frozen=True)
-class _Search:
-    """What all folds have in common; runs one of them."""
-
-    base: MetricLearner
-    device: str
-    grid: list[Sizes]
-    classifier: KNeighborsClassifier
-    scorer: Callable[..., float] | None
-    tol: float
-    max_rounds: int
-    warm: bool
-    verbose: int
-
-    def run(
-        self, X: Any, y: np.ndarray, number: int, train: np.ndarray, test: np.ndarray
-    ) -> list[CandidateFit]:
-        """Fit all candidates on the training part of a fold and score them on the rest."""
-        results = []
-        start = time.perf_counter()
-        kernels = get_kernels(self.device)
-        with kernels.session():
-            codes = np.unique(y[train], return_inverse=True)[1]
-            coupling = Coupling(clone(self.base), X[train], codes, kernels)
-            origin, most = coupling.start, max(sizes.k_max for sizes in self.grid)
-            coupling.share_ranking(origin, most)
-            for sizes in self.grid:
-                monitor = Monitor(f"LNMLCV fold {number} sizes {tuple(sizes)}", self.verbose)
-                found = coupling.learn(
-                    sizes,
-                    origin,
-                    tol=self.tol,
-                    max_rounds=self.max_rounds,
-                    monitor=monitor,
-                )
-                monitor.close()
-                if self.warm and origin is coupling.start:
-                    origin = found.solution.components
-                    coupling.share_ranking(origin, most)
-                learned = time.perf_counter()
-                components = found.solution.components.astype(coupling.training.points.dtype)
-                inside, outside = (matmul(X[part], components) for part in (train, test))
-                score = self._score(inside, y[train], outside, y[test])
-                done = time.perf_counter()
-                results.append(
-                    CandidateFit(
-                        components, score, found.converged, learned - start, done - learned
-                    )
-                )
-                start = done
-        return results
-
-    def _score(self, inside: Any, labels: np.ndarray, outside: Any, truth: np.ndarray) -> float:
-        if self.scorer is None:
-            predicted = predict_nearest(inside, labels, outside, device=self.device)
-            return float(np.mean(predicted == truth))
-        inside, outside = host_array(inside), host_array(outside)
-        return float(self.scorer(clone(self.classifier).fit(inside, labels), outside, truth))

@@ -156,6 +156,11 @@ METHODS: dict[str, Method] = {
             candidate_params={"max_iter": ITML_CANDIDATE_ITERATIONS},
         ),
     ),
+    "ln-lmnn-cv-rounds": Method(
+        "LN-LMNN (CV, rounds)",
+        "LN-LMNN, sizes and number of rounds chosen by cross-validation",
+        lambda seed: LNMLCV(LMNN(), choose_rounds=True, random_state=seed),
+    ),
     "ln-mcml-cv": Method(
         "LN-MCML (CV)",
         "LN-MCML, number of neighbours chosen by cross-validation",
