@@ -276,6 +276,18 @@ def test_help_imports_nothing_slow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("said", ["the fit needs 9 GiB, 2 are free", ""])
+def test_out_of_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, said: str
+) -> None:
+    def fit(*arguments: object) -> None:
+        raise MemoryError(said)
+
+    monkeypatch.setattr("lnml.LMNN.fit", fit)
+    line = fails(capsys, "fit flowers.csv --label species --method lmnn -o a.model")
+    assert (said or "out of memory") in line
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, number: int

@@ -62,6 +62,11 @@ def run(arguments: list[str]) -> int:
             result = application()(arguments, prog_name="lnml", standalone_mode=False)
     except InputError as error:
         return _fail(str(error))
+    except MemoryError as error:
+        # Fits say what they need and what there is; Python itself says nothing.
+        return _fail(
+            str(error) or "out of memory: take fewer rows, or fewer folds at a time (-j 1)"
+        )
     except UsageError as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "lnml"
