@@ -1,8 +1,11 @@
 """``lnml compare`` and ``lnml study`` as a user runs them."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -120,6 +123,38 @@ def test_unknown_data_set(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["study", "--data", "irris", "-o", "out"]) == 2
     assert "iris" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_the_command(iris):
+    """Kill -9 leaves no worker behind."""
+    command = [sys.executable, "-m", "lnml", "compare", "iris.csv", "-l", "species", "-j", "2"]
+    command += ["--methods", "ln-lmnn-cv", "--folds", "10", "--resume", "work"]
+    running = subprocess.Popen(command, start_new_session=True)
+    while len(_workers(running.pid)) < 2 or not any((iris / "work").glob("fold*.json")):
+        assert running.poll() is None
+        time.sleep(0.05)
+    running.kill()
+    running.wait()
+    deadline = time.monotonic() + 30
+    while _workers(running.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def _workers(session):
+    """Numbers of the processes of a session that work for joblib."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_bytes()
+            same = os.getsid(int(path.name)) == session
+        except (OSError, ProcessLookupError):
+            continue
+        if same and b"popen_loky" in command:
+            found.append(int(path.name))
+    return found
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,20 +106,43 @@ def run_problem(
         # Alone in the process, a fold has all threads for its fits.
         workers = 1 if len(todo) == 1 else n_jobs
         Parallel(n_jobs=workers)(
-            delayed(_run_fold)(problem, fold, methods, store, k, seed) for fold in todo
+            delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid()) for fold in todo
         )
     results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
     return Comparison(problem.summary(), tuple(results))
 
 
 def _run_fold(
-    problem: Problem, fold: int, methods: Methods, store: FoldStore, k: int, seed: int
+    problem: Problem,
+    fold: int,
+    methods: Methods,
+    store: FoldStore,
+    k: int,
+    seed: int,
+    parent: int,
 ) -> None:
+    _end_with(parent)
     data = FoldData(problem, fold)
     for name, method in methods.items():
         if not store.has(fold, name):
             share = problem.shares.get(name, 1.0)
             store.write(_run_method(name, method, data, fold, k, share, seed))
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this worker when the process that started it is killed: it could run on for hours.
+
+    Nothing is watched in the parent itself, or in a worker that is not its child.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_method(
