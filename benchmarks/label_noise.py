@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from suite.rows import bundled
@@ -53,12 +54,15 @@ def disagreement(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.lexsort((-closest, -other.mean(axis=1)))
 
 
-def trust(sizes: tuple[int, int, int]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return the ranking of LNML with the given sizes."""
+def trust(
+    sizes: tuple[int, int, int], max_rounds: int = 100
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return the ranking of LNML with the given sizes, after so many rounds at most."""
 
     def rank(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        model = LNML(LMNN(), k_min=sizes[0], k_av=sizes[1], k_max=sizes[2])
+        model = LNML(LMNN(), k_min=sizes[0], k_av=sizes[1], k_max=sizes[2], max_rounds=max_rounds)
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", message="classes too small")
             return least_trusted(model.fit(X, y), None)
 
@@ -73,6 +77,9 @@ def learned_disagreement(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "trust, (1, 3, 5)": trust((1, 3, 5)),
+    "after 1 round": trust((1, 3, 5), 1),
+    "after 2 rounds": trust((1, 3, 5), 2),
+    "after 5 rounds": trust((1, 3, 5), 5),
     "trust, (3, 3, 3)": trust((3, 3, 3)),
     "neighbours, raw": disagreement,
     "neighbours, scaled": lambda X, y: disagreement(StandardScaler().fit_transform(X), y),

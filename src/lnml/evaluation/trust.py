@@ -21,7 +21,8 @@ def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
     Parameters
     ----------
     model : LNML or LNMLCV
-        A fitted model. Sizes that may vary, such as (1, 3, 5), tell most.
+        A fitted model. Sizes that may vary, such as (1, 3, 5), and few rounds
+        (``max_rounds=2``) tell most (docs/trust.md).
     n : int or None, default=10
         How many rows; None for all.
 
