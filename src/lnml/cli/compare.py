@@ -33,37 +33,42 @@ EXAMPLES = (
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
 )
 
+Methods = Annotated[
+    str,
+    typer.Option(
+        "--methods",
+        "-m",
+        metavar="NAMES",
+        help=f"Names with commas between, of {', '.join(NAMES)}.",
+        show_default="the eight of the paper",
+    ),
+]
+Voters = Annotated[int, typer.Option("--k", metavar="K", help="Neighbours that vote.", min=1)]
+Folds = Annotated[
+    int, typer.Option("--folds", metavar="N", help="Folds of the cross-validation.", min=2)
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="REPORT",
+        help="HTML file to write; the JSON file beside it has the same name.",
+        show_default="DATA's name with .html, here",
+    ),
+]
+
 
 def compare(
     data: Data,
     label: Label = None,
-    methods: Annotated[
-        str,
-        typer.Option(
-            "--methods",
-            "-m",
-            metavar="NAMES",
-            help=f"Names with commas between, of {', '.join(NAMES)}.",
-            show_default="the eight of the paper",
-        ),
-    ] = "",
-    k: Annotated[int, typer.Option("--k", metavar="K", help="Neighbours that vote.", min=1)] = 1,
-    folds: Annotated[
-        int, typer.Option("--folds", metavar="N", help="Folds of the cross-validation.", min=2)
-    ] = 10,
+    methods: Methods = "",
+    k: Voters = 1,
+    folds: Folds = 10,
     scale: Scale = "none",
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="REPORT",
-            help="HTML file to write; the JSON file beside it has the same name.",
-            show_default="DATA's name with .html, here",
-        ),
-    ] = None,
+    output: Report = None,
     resume: Resume = None,
     jobs: Jobs = None,
     device: Device = None,
