@@ -3,194 +3,57 @@
 Rows are sorted by class before they come here, so the rows of one class are a
 contiguous range and "another class" is the complement of a range. Objectives
 and solvers speak to a device through :class:`Kernels` alone; the arrays inside
-the handles below belong to the device.
+the handles of :mod:`lnml.core` belong to the device. Each operation is
+documented here and nowhere else.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from lnml.neighborhoods.graph import Neighborhoods
-
-# Distances are rounded to 53 - 16 significant bits before they are compared.
-TIE_SPLIT = float(2**16 + 1)
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
+from lnml.core.points import Columns, Embedding, Points
 
 
-def round_ties(values: Any) -> Any:
-    """Round float64 values to 37 significant bits (Veltkamp's splitting).
+class Arrays(Protocol):
+    """Verbs for the arrays of a device: nothing here is an algorithm."""
 
-    Numbers that are equal in exact arithmetic differ by rounding only; after
-    this they compare equal and the tie rule decides (docs/neighborhoods.md).
-    """
-    scaled = TIE_SPLIT * values
-    return scaled - (scaled - values)
+    def array(self, values: np.ndarray) -> Any:
+        """Bring values onto the device."""
 
+    def to_host(self, values: Any) -> np.ndarray:
+        """Bring values of the device, a result of a fit, to the host."""
 
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Class-sorted data on a device.
+    def log(self, values: Any) -> Any:
+        """Logarithm of every value, in float64."""
 
-    Attributes
-    ----------
-    data : array of shape (n, d)
-        Rows in class order, float32 or float64.
-    class_start : ndarray of shape (n_classes + 1,)
-        Rows ``class_start[c]:class_start[c + 1]`` belong to class ``c``.
-    """
+    def per_pair(self, row_values: Any, pairs: Pattern) -> Any:
+        """Value of the row of every pair, in float64."""
 
-    data: Any
-    class_start: np.ndarray
+    def per_row(self, class_values: np.ndarray, points: Points) -> Any:
+        """Value of the class of every row."""
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.data.shape[0]
+    def row_maximum(self, values: Any, pairs: Pattern) -> Any:
+        """Largest value of each row of a pattern; -inf for rows without pairs."""
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.data.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64, as NumPy calls them."""
-        return np.dtype(np.float32 if self.data.itemsize == 4 else np.float64)
-
-    @property
-    def precision(self) -> float:
-        """Distance from one to the next larger number of this type."""
-        return float(np.finfo(self.dtype).eps)
-
-    @property
-    def row_class(self) -> np.ndarray:
-        """Class code of every row, shape (n,)."""
-        sizes = np.diff(self.class_start)
-        return np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class Embedding:
-    """Points under a metric: ``coordinates = data @ L.T``, shape (n, r)."""
-
-    coordinates: Any
-    points: Points
-
-
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """For every row a sorted list of other rows, in CSR form.
-
-    ``indices[indptr[i]:indptr[i + 1]]`` are the partners of row ``i``.
-    """
-
-    indptr: Any
-    indices: Any
-
-    @property
-    def size(self) -> int:
-        """Number of stored pairs."""
-        return self.indices.shape[0]
-
-    @property
-    def sizes(self) -> Any:
-        """Number of partners of every row, shape (n,)."""
-        return self.indptr[1:] - self.indptr[:-1]
-
-
-@dataclass(frozen=True, eq=False)
-class Multipliers:
-    """Non-zero multipliers of triplets (i, target, impostor), row by row.
-
-    ``slot`` is the position of the target in its row's list; entries of a row
-    are sorted by (impostor, slot).
-    """
-
-    indptr: Any
-    impostor: Any
-    slot: Any
-    value: Any
-
-    @property
-    def largest(self) -> float:
-        """Largest multiplier; zero if there is none."""
-        return float(self.value.max()) if self.value.shape[0] else 0.0
-
-
-class Columns(NamedTuple):
-    """What the columns of some data look like: four vectors on the host, in float64."""
-
-    mean: np.ndarray
-    spread: np.ndarray
-    lowest: np.ndarray
-    highest: np.ndarray
-
-
-class RowSample(NamedTuple):
-    """Some rows of a pattern, on the host.
-
-    ``rows`` are row numbers, ``values`` the values of the pairs of each; ``n_filled``
-    is how many rows of the pattern have any pair.
-    """
-
-    rows: np.ndarray
-    values: list[np.ndarray]
-    n_filled: int
-
-
-class Ranked(NamedTuple):
-    """The cheapest partners of every row, cheapest first.
-
-    ``columns`` is (n, K_max), -1 where a row has fewer partners; ``costs`` and
-    ``distances`` are inf there.
-    """
-
-    columns: Any
-    costs: Any
-    distances: Any
-
-
-class Hinge(NamedTuple):
-    """The hinge terms of all triplets (i, target, candidate impostor).
-
-    Attributes
-    ----------
-    smoothed : float
-        Sum of max over a in [0, 1] of a*h - gamma/2 (a - multiplier)^2.
-    exact : float
-        Sum of max(0, h).
-    slope_sum : float
-        Sum of the maximising a.
-    n_active : int
-        Number of triplets with h > 0.
-    target_weights, candidate_weights : arrays aligned with the two patterns
-        Sum of a over the triplets that a pair takes part in.
-    target_hinge : array aligned with the targets
-        Sum of max(0, h) over the triplets of a target pair.
-    target_distances : array aligned with the targets
-        Squared distance of every target pair.
-    """
-
-    smoothed: float
-    exact: float
-    slope_sum: float
-    n_active: int
-    target_weights: Any
-    candidate_weights: Any
-    target_hinge: Any
-    target_distances: Any
-
-
-class TooManyPairs(Exception):
-    """A search found more pairs than its caller has room for."""
+    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
+        """Coordinates of a few rows, in float64 on the host."""
 
 
 class Kernels(Protocol):
-    """Operations a device implements. Weights count a pair (i, j) once."""
+    """Algorithms a device implements. Weights count a pair (i, j) once.
+
+    Attributes
+    ----------
+    arrays : Arrays
+        Its array verbs.
+    """
+
+    arrays: Arrays
 
     def session(self) -> AbstractContextManager[None]:
         """Context in which a whole fit runs."""
@@ -205,12 +68,6 @@ class Kernels(Protocol):
         to the mean is subtracted: a value of the data, because then differences
         of whole numbers stay exact.
         """
-
-    def array(self, values: np.ndarray) -> Any:
-        """Bring values onto the device."""
-
-    def to_host(self, values: Any) -> np.ndarray:
-        """Bring values of the device, a result of a fit, to the host."""
 
     def pattern(self, pairs: Pattern) -> Neighborhoods:
         """Bring given pairs onto the device."""
@@ -239,9 +96,6 @@ class Kernels(Protocol):
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
         """Coordinates of the points under ``components`` (r x d)."""
 
-    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
-        """Coordinates of a few rows, in float64 on the host."""
-
     def nearest(
         self, embedding: Embedding, k: int, *, same_class: bool, queries: Any = None
     ) -> tuple[Any, Any]:
@@ -265,18 +119,6 @@ class Kernels(Protocol):
     def distances(self, embedding: Embedding, pairs: Pattern) -> Any:
         """Squared distance of every pair of a pattern, in float64."""
 
-    def row_maximum(self, values: Any, pairs: Pattern) -> Any:
-        """Largest value of each row of a pattern; -inf for rows without pairs."""
-
-    def per_pair(self, row_values: Any, pairs: Pattern) -> Any:
-        """Value of the row of every pair, in float64."""
-
-    def per_row(self, class_values: np.ndarray, points: Points) -> Any:
-        """Value of the class of every row."""
-
-    def log(self, values: Any) -> Any:
-        """Logarithm of every value, in float64."""
-
     def sample_rows(
         self, values: Any, pairs: Pattern, count: int, rng: np.random.Generator
     ) -> RowSample:
@@ -289,7 +131,7 @@ class Kernels(Protocol):
         """
 
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
-        """Multipliers of the triplets whose target pair is still one."""
+        """Keep the multipliers of triplets whose target pair is also in ``targets``."""
 
     def listed(self, columns: Any) -> tuple[Neighborhoods, Any]:
         """Pattern of the columns (n x k) that are not -1, and where they stood.
@@ -314,29 +156,24 @@ class Kernels(Protocol):
         they are not the positions of the rows.
         """
 
+    def working_set(
+        self, targets: Pattern, candidates: Pattern, multipliers: Multipliers | None = None
+    ) -> WorkingSet:
+        """Return the triplets that the next three operations look at."""
+
     def hinge(
-        self,
-        embedding: Embedding,
-        targets: Pattern,
-        candidates: Pattern,
-        gamma: float,
-        multipliers: Multipliers | None,
-        first_row: int = 0,
+        self, embedding: Embedding, working: WorkingSet, gamma: float, *, first_row: int = 0
     ) -> Hinge:
-        """Hinge terms, their smoothed value and slopes (see :class:`Hinge`).
+        """Hinge terms, their smoothed value and slopes (see :class:`lnml.core.pairs.Hinge`).
 
         Row i of the patterns is row ``first_row + i`` of the embedding.
         """
 
-    def slopes(
-        self,
-        embedding: Embedding,
-        targets: Pattern,
-        candidates: Pattern,
-        gamma: float,
-        multipliers: Multipliers | None,
-    ) -> Multipliers:
+    def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         """Return the non-zero maximising slopes: the next multipliers."""
+
+    def slope_laplacian(self, working: WorkingSet, terms: Hinge, values: Any) -> Any:
+        """Lap(W + W^T) @ values, W = the slopes at target pairs minus those at candidates."""
 
     def laplacian(self, edges: list[tuple[Pattern, Any, float]], values: Any) -> Any:
         """Lap(W + W^T) @ values for W = the sum of factor * weights over edges.
@@ -348,19 +185,19 @@ class Kernels(Protocol):
         """Log of Z_i = the sum over j != i of exp(-D_ij) for every row i, streamed."""
 
     def softmax(
-        self, embedding: Embedding, row_weights: Any, values: Any
+        self, embedding: Embedding, row_weights: Any, *, full: bool
     ) -> tuple[Any, np.ndarray]:
-        """Return log Z_i and values^T Lap(P + P^T) data, P_ij = row_weight_i exp(-D_ij) / Z_i.
+        """Return log Z_i and V^T Lap(P + P^T) data, P_ij = row_weight_i exp(-D_ij) / Z_i.
 
-        ``values`` are the data themselves, which gives the expected scatter
-        (d x d), or the coordinates (r x d), cheaper where r is below d / 2.
+        V are the data, which gives the expected scatter (d x d), if ``full``; else the
+        coordinates (r x d), which is cheaper where r is below d / 2.
         """
 
-    def class_softmax(self, embedding: Embedding, values: Any) -> tuple[Any, np.ndarray]:
-        """Return p_i = the sum of P_ij over the class of i, and values^T Lap(W + W^T) data.
+    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[Any, np.ndarray]:
+        """Return p_i = the sum of P_ij over the class of i, and V^T Lap(W + W^T) data.
 
         P_ij = exp(-D_ij) / Z_i; W_ij = P_ij (1 - p_i) within the class, -P_ij p_i
-        outside. ``values`` as in :meth:`softmax`.
+        outside. V as in :meth:`softmax`.
         """
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lnml.kernels.protocol import Pattern
+from lnml.core.pairs import Pattern
 
 
 class Neighborhoods(Pattern):

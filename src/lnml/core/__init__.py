@@ -1,0 +1,1 @@
+"""The nouns of the library: points, pairs, neighbourhoods, solutions. Imports nothing of ours."""

@@ -1,0 +1,72 @@
+"""Rows of data on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Data on a device, the rows of each class together.
+
+    Attributes
+    ----------
+    data : array of shape (n, d)
+        Rows in class order, float32 or float64.
+    class_start : ndarray of shape (n_classes + 1,)
+        Rows ``class_start[c]:class_start[c + 1]`` belong to class ``c``.
+    """
+
+    data: Any
+    class_start: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.data.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.data.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64, as NumPy calls them."""
+        return np.dtype(np.float32 if self.data.itemsize == 4 else np.float64)
+
+    @property
+    def precision(self) -> float:
+        """Distance from one to the next larger number of this type."""
+        return float(np.finfo(self.dtype).eps)
+
+    @property
+    def class_sizes(self) -> np.ndarray:
+        """Number of rows of every class."""
+        return np.diff(self.class_start)
+
+    @property
+    def row_class(self) -> np.ndarray:
+        """Class code of every row, shape (n,)."""
+        sizes = self.class_sizes
+        return np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Points under a metric: ``coordinates = data @ L.T``, shape (n, r)."""
+
+    coordinates: Any
+    points: Points
+
+
+class Columns(NamedTuple):
+    """What the columns of some data look like: four vectors on the host, in float64."""
+
+    mean: np.ndarray
+    spread: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray

@@ -1,0 +1,45 @@
+"""The rows that a metric is learned from, on the device that does the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lnml.core.points import Points
+from lnml.kernels.protocol import Kernels
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Data in class order, as objectives and solvers see them.
+
+    Attributes
+    ----------
+    points : Points
+        The rows of each class together, not scaled; shifted by a value near the mean.
+    order : ndarray of shape (n,)
+        Row of the user's X that stands at each position.
+    kernels : Kernels
+        The device that does the n x n work.
+    n_target_pairs : int
+        How many target pairs there will be: known before the pairs are.
+    """
+
+    points: Points
+    order: np.ndarray
+    kernels: Kernels
+    n_target_pairs: int = 0
+
+    @classmethod
+    def from_labels(cls, X: Any, codes: np.ndarray, kernels: Kernels) -> TrainingSet:
+        """Sort rows by class code (stable, so ties by index keep their meaning).
+
+        All rows of the same class count as target pairs until others are named.
+        """
+        order = np.argsort(codes, kind="stable")
+        class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+        points = kernels.training_points(X, order, class_start)
+        sizes = points.class_sizes
+        return cls(points, order, kernels, int((sizes * (sizes - 1)).sum()))
