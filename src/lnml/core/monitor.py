@@ -18,7 +18,6 @@ class Record(TypedDict, total=False):
     objective: float
     bound: float | None
     gap: float | None
-    certified: bool
     n_active: int
     n_evaluations: int
     seconds: float
@@ -44,6 +43,8 @@ class FitState:
 
 
 Callback = Callable[[FitState], Any]
+# Looks at the newest record and tells whether that is enough.
+StoppingRule = Callable[[Any], bool]
 
 
 class Monitor:
@@ -57,12 +58,28 @@ class Monitor:
         Show a live line on stderr when positive.
     callback : callable, optional
         Called with a :class:`FitState`; the fit stops when it returns True.
+    rule : callable, optional
+        Ends this part of a fit early; see :mod:`lnml.solvers.stopping`.
+
+    Attributes
+    ----------
+    history : list of dict
+        The records so far.
+    stopped : bool
+        Whether the user's callback asked to stop.
     """
 
-    def __init__(self, method: str = "", verbose: int = 0, callback: Callback | None = None):
+    def __init__(
+        self,
+        method: str = "",
+        verbose: int = 0,
+        callback: Callback | None = None,
+        rule: StoppingRule | None = None,
+    ) -> None:
         self.method = method
         self.verbose = verbose
         self.callback = callback
+        self.rule = rule
         self.history: list[Any] = []
         self.stopped = False
         self._start = time.perf_counter()
@@ -73,7 +90,7 @@ class Monitor:
         return time.perf_counter() - self._start
 
     def step(self, record: Any, components: Callable[[], np.ndarray]) -> bool:
-        """Take a record; return True when the fit should stop.
+        """Take a record; return True when the fit, or this part of it, should stop.
 
         ``components`` is a function, so that a metric nobody looks at costs nothing.
         """
@@ -84,11 +101,11 @@ class Monitor:
         if self.callback is not None:
             state = FitState(self.method, dict(record), components())
             self.stopped = self.callback(state) is True
-        return self.stopped
+        return self.stopped or (self.rule is not None and self.rule(record))
 
-    def within(self, prefix: str) -> Monitor:
+    def within(self, prefix: str, rule: StoppingRule | None = None) -> Monitor:
         """Return a monitor for one part of a fit: its own history, the same line."""
-        part = Monitor(f"{self.method} {prefix}", self.verbose)
+        part = Monitor(f"{self.method} {prefix}", self.verbose, rule=rule)
         part._start = self._start
         part._width = self._width
         return part

@@ -1,6 +1,7 @@
-"""Torch tensors at the border of the library: in as data, out as results.
+"""Data as users give them, NumPy arrays or torch tensors: the one place that tells them apart.
 
-Nothing here imports torch before a tensor was given.
+Nothing here imports torch before a tensor was given. A tensor stays where it is:
+of its rows nothing leaves the device.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import sys
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 # Rows of a tensor that sums look at together.
 ROWS_AT_A_TIME = 2**15
@@ -32,8 +35,18 @@ def like(values: np.ndarray, given: Any) -> Any:
     return sys.modules["torch"].as_tensor(values, device=given.device)
 
 
-def check_tensor(values: Any, n_features: int | None = None) -> Any:
-    """Return a float tensor of shape (n, d), without gradients, or say what is wrong with it."""
+def checked_tensor(values: Any, n_features: int | None = None) -> Any | None:
+    """Return a float tensor (n, d) without gradients, None for no tensor, or say what is wrong.
+
+    Parameters
+    ----------
+    values : Any
+        What the user gave.
+    n_features : int, optional
+        Columns that it must have.
+    """
+    if not is_tensor(values):
+        return None
     values = values.detach()
     if values.ndim != 2:
         raise ValueError(f"X must be a tensor of shape (n, d), got {tuple(values.shape)}")
@@ -50,11 +63,44 @@ def check_tensor(values: Any, n_features: int | None = None) -> Any:
     return values
 
 
-def class_moments(X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sizes, means (c x d) and scatter within classes (d x d) of the rows of a tensor.
+def matmul(X: Any, components: Any) -> Any:
+    """X @ components.T, a tensor where X is one, in the type of X."""
+    if not is_tensor(X):
+        return X @ host_array(components).astype(X.dtype, copy=False).T
+    torch = sys.modules["torch"]
+    return X @ torch.as_tensor(components, device=X.device, dtype=X.dtype).T
 
-    In float64; of the rows themselves nothing leaves the device.
-    """
+
+def row_lengths(X: Any) -> Any:
+    """Euclidean length of every row, a tensor where X is one."""
+    return X.norm(dim=1) if is_tensor(X) else np.linalg.norm(X, axis=1)
+
+
+def principal_axes(X: Any, n_axes: int, random_state: Any) -> np.ndarray:
+    """Return the leading principal axes as rows; fewer if the data have fewer."""
+    if not is_tensor(X):
+        return PCA(min(n_axes, *X.shape), random_state=random_state).fit(X).components_
+    _, _, scatter = _class_moments(X, np.zeros(X.shape[0], dtype=int))
+    axes = np.linalg.eigh(scatter)[1][:, ::-1].T
+    return np.asarray(axes[: min(X.shape)])
+
+
+def discriminant_axes(X: Any, codes: np.ndarray) -> np.ndarray:
+    """Axes of linear discriminant analysis as rows, scaled as scikit-learn does."""
+    if not is_tensor(X):
+        return LinearDiscriminantAnalysis(solver="svd").fit(X, codes).scalings_.T
+    counts, means, within = _class_moments(X, codes)
+    values, vectors = np.linalg.eigh(within / counts.sum())
+    kept = values > np.finfo(float).eps * values.size * values.max()
+    whitening = vectors[:, kept] / np.sqrt(values[kept])
+    spread = means - np.average(means, axis=0, weights=counts)
+    _, lengths, axes = np.linalg.svd((np.sqrt(counts)[:, None] * spread) @ whitening)
+    rank = np.count_nonzero(lengths > 1e-4 * lengths.max())
+    return np.asarray(axes[:rank] @ whitening.T)
+
+
+def _class_moments(X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sizes, means (c x d) and scatter within classes (d x d) of a tensor, in float64."""
     torch = sys.modules["torch"]
     labels = torch.as_tensor(codes, device=X.device).long()
     counts = torch.bincount(labels).double()
@@ -67,11 +113,3 @@ def class_moments(X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
         centred = part.double() - means[part_labels]
         scatter += centred.T @ centred
     return host_array(counts), host_array(means), host_array(scatter)
-
-
-def matmul(X: Any, components: Any) -> Any:
-    """X @ components.T, a tensor where X is one, in the type of X."""
-    if not is_tensor(X):
-        return X @ host_array(components).astype(X.dtype, copy=False).T
-    torch = sys.modules["torch"]
-    return X @ torch.as_tensor(components, device=X.device, dtype=X.dtype).T

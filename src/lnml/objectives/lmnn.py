@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.conditioning import Conditioning, whiten_pull
-from lnml.kernels.protocol import Kernels, Pattern
-from lnml.objectives.contract import TrainingSet
+from lnml.core.pairs import Pattern
+from lnml.core.solution import Certificate
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.margins import sample_margins
-from lnml.objectives.triplets import TripletProblem, TripletTask
-from lnml.solvers.multipliers import Certificate
+from lnml.objectives.triplet_task import TripletTask
+from lnml.objectives.triplets import TripletObjective
 
 # Eigenvalues of a scatter matrix below this share of its scale are rounding.
 ROUNDING = 1e-12
@@ -17,7 +19,7 @@ ROUNDING = 1e-12
 ESCAPE_THRESHOLD = 1e-4
 
 
-class LMNNProblem(TripletProblem):
+class LMNNObjective(TripletObjective):
     """Sum over targets of (1 - mu) D_ij + mu * sum over impostors of [1 + D_ij - D_il]+.
 
     Parameters
@@ -26,32 +28,26 @@ class LMNNProblem(TripletProblem):
         The data.
     push_weight : float
         mu, the weight of the hinge.
-    max_iter : int
-        Most iterations of one solve.
     """
 
-    def __init__(self, training: TrainingSet, push_weight: float, max_iter: int) -> None:
-        super().__init__(training, push_weight, 1.0 - push_weight, max_iter)
+    def __init__(self, training: TrainingSet, push_weight: float) -> None:
+        super().__init__(training, push_weight, 1.0 - push_weight)
 
     def free_term(self, components: np.ndarray) -> float:
         """Nothing in LMNN is free of the neighbourhoods."""
         return 0.0
 
-    def prepare(self, targets: Pattern, impostors: Pattern | None) -> tuple[Conditioning, LMNNTask]:
-        """Coordinates in which the pull scatter is the identity."""
+    def task(self, targets: Pattern) -> LMNNTask:
+        """Return the task in coordinates where the pull scatter is the identity."""
         kernels = self.training.kernels
         conditioning = whiten_pull(kernels, self.training.points, targets)
-        return conditioning, LMNNTask(kernels, conditioning, targets, self.hinge_weight, impostors)
-
-    def best_scale(self, task: TripletTask, components: np.ndarray) -> float:
-        """See :func:`best_scale`."""
-        return best_scale(task, components)
+        return LMNNTask(kernels, conditioning, targets, self.hinge_weight, self.impostors)
 
 
 class Pull:
     """(1 - mu) <S, M> for a diagonal pull scatter S.
 
-    See :class:`lnml.objectives.triplets.MetricTerm`.
+    See :class:`lnml.objectives.triplet_task.MetricTerm`.
 
     Parameters
     ----------
@@ -86,7 +82,7 @@ class Pull:
         share = self.weight / (self.weight + shortfall)
         directions = vectors[:, values < -ESCAPE_THRESHOLD] * scale[:, None]
         directions /= np.linalg.norm(directions, axis=0)
-        return Certificate(share * slope_sum, directions)
+        return Certificate(objective, share * slope_sum, directions)
 
 
 class LMNNTask(TripletTask):
@@ -101,19 +97,18 @@ class LMNNTask(TripletTask):
         impostors: Pattern | None = None,
     ) -> None:
         pull = Pull(1.0 - push_weight, conditioning.pull)
-        super().__init__(kernels, conditioning.points, targets, push_weight, pull, impostors)
+        super().__init__(kernels, conditioning, targets, push_weight, pull, impostors)
 
+    def best_scale(self, components: np.ndarray) -> float:
+        """Multiple t of M = L^T L with about the least objective along the ray.
 
-def best_scale(task: TripletTask, components: np.ndarray) -> float:
-    """Multiple t of M = L^T L with about the least objective along the ray.
-
-    The objective is convex and piecewise linear in t. A sample of rows and
-    impostors is enough, since any multiple is a valid start.
-    """
-    sample = sample_margins(task, components)
-    # A triplet is active at t while margin > -1 / t; its slope there is its margin.
-    push = task.hinge_weight * sample.per_row * np.cumsum(sample.margins)
-    slopes = (1.0 - task.hinge_weight) * sample.pull + push
-    closing = np.flatnonzero((slopes <= 0) & (sample.margins < 0))
-    # Beyond -1 / margin[closing[0]] that triplet is inactive and the slope is positive.
-    return -1.0 / sample.margins[closing[0]] if closing.size else 1.0
+        The objective is convex and piecewise linear in t. A sample of rows and
+        impostors is enough, since any multiple is a valid start.
+        """
+        sample = sample_margins(self, components)
+        # A triplet is active at t while margin > -1 / t; its slope there is its margin.
+        push = self.hinge_weight * sample.per_row * np.cumsum(sample.margins)
+        slopes = (1.0 - self.hinge_weight) * sample.pull + push
+        closing = np.flatnonzero((slopes <= 0) & (sample.margins < 0))
+        # Beyond -1 / margin[closing[0]] that triplet is inactive and the slope is positive.
+        return -1.0 / sample.margins[closing[0]] if closing.size else 1.0

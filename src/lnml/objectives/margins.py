@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from lnml.objectives.triplets import TripletTask
+from lnml.objectives.triplet_task import TripletTask
 
 
 class Sample(NamedTuple):
@@ -20,9 +20,9 @@ class Sample(NamedTuple):
     pull : float
         Sum of D_ij over the target pairs of the sampled rows.
     per_row : float
-        Times this, a sum over ``margins`` stands for all impostors of those rows.
+        Factor that scales a sum over ``margins`` up to all impostors of the sampled rows.
     all_rows : float
-        Times this, it stands for all rows.
+        Further factor that scales it up from the sampled rows to all rows.
     """
 
     margins: np.ndarray
@@ -42,15 +42,14 @@ def sample_margins(
     if task.impostors is not None:
         # One target and one impostor in each row that has any.
         step = -(-targets.size // (n_rows * n_columns))
-        own = kernels.to_host(distances[::step])
-        margins = own - kernels.to_host(kernels.distances(embedding, task.impostors)[::step])
+        own = kernels.arrays.to_host(distances[::step])
+        margins = own - kernels.arrays.to_host(kernels.distances(embedding, task.impostors)[::step])
         return Sample(np.sort(margins)[::-1], float(own.sum()), 1.0, targets.size / own.size)
     sample = kernels.sample_rows(distances, targets, n_rows, rng)
     rows = sample.rows
     columns = rng.permutation(task.points.n_rows)[:n_columns]
-    impostors = cdist(
-        kernels.rows(embedding, rows), kernels.rows(embedding, columns), "sqeuclidean"
-    )
+    ends = (kernels.arrays.rows(embedding, numbers) for numbers in (rows, columns))
+    impostors = cdist(*ends, "sqeuclidean")
     row_class = task.points.row_class
     impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
     pull, found = 0.0, []

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from lnml.conditioning import Conditioning, whiten_pull
-from lnml.kernels.protocol import Kernels, Pattern
-from lnml.objectives.contract import Solution, TrainingSet
-from lnml.objectives.moments import cheaper_moment
-from lnml.solvers.barrier import DualPoint, solve_softmax
-from lnml.solvers.monitor import Monitor
-from lnml.solvers.scale import worthwhile
+from lnml.core.pairs import Pattern
+from lnml.core.solution import DualPoint
+from lnml.core.warm_start import Search, WarmStart
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.base import Form, PairCosts, Task, cheaper_moment
+from lnml.objectives.conditioning import Conditioning, whiten_pull
 
 # The metric may grow until the rounding of a typical squared distance is this
 # large, or the distance itself (float32).
@@ -21,7 +21,7 @@ LARGEST_ROUNDING = 1e-9
 LEAST_CEILING = 1e3
 
 
-class MCMLProblem:
+class MCMLObjective:
     """Sum over rows of KL(p0 | p_M), p0 uniform over the row's targets.
 
     As a sum over target pairs, F_ij = (D_ij + log Z_i - log k_i) / k_i with k_i
@@ -32,82 +32,61 @@ class MCMLProblem:
     ----------
     training : TrainingSet
         The data.
-    max_iter : int
-        Most iterations of one solve.
     """
 
+    form = Form.SOFTMAX
     fixed_row_sizes = True
     cost_grows_with_distance = True
 
-    def __init__(self, training: TrainingSet, max_iter: int) -> None:
+    def __init__(self, training: TrainingSet) -> None:
         self.training = training
-        self.max_iter = max_iter
 
     def free_term(self, components: np.ndarray) -> float:
         """Nothing in MCML is free of the neighbourhoods."""
         return 0.0
 
-    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> Any:
+    def pair_costs(
+        self, components: np.ndarray, pairs: Pattern, known: Search | None = None
+    ) -> PairCosts:
         """F_ij of every pair, with k_i the number of pairs of row i."""
         kernels = self.training.kernels
-        embedding = kernels.embed(self.training.points, components)
-        row_term = kernels.log_normalizers(embedding) - kernels.log(pairs.sizes.clip(min=1))
-        costs = kernels.distances(embedding, pairs) + kernels.per_pair(row_term, pairs)
-        return costs / kernels.per_pair(pairs.sizes, pairs)
+        arrays, embedding = kernels.arrays, kernels.embed(self.training.points, components)
+        row_term = kernels.log_normalizers(embedding) - arrays.log(pairs.sizes.clip(min=1))
+        costs = kernels.distances(embedding, pairs) + arrays.per_pair(row_term, pairs)
+        return PairCosts(costs / arrays.per_pair(pairs.sizes, pairs))
 
-    def solve(
-        self,
-        targets: Pattern | None,
-        components: np.ndarray,
-        *,
-        tol: float,
-        state: Any = None,
-        monitor: Monitor | None = None,
-    ) -> Solution:
-        """Minimise over the metric; ``targets`` None means all rows of the same class."""
-        monitor = monitor or Monitor()
+    def task(self, targets: Pattern | None) -> MCMLTask:
+        """Return the task; ``targets`` None means all rows of the same class."""
         kernels = self.training.kernels
         sizes = target_counts(self.training, targets)
-        weights = None if targets is None else 1.0 / kernels.per_pair(sizes, targets)
+        weights = None if targets is None else 1.0 / kernels.arrays.per_pair(sizes, targets)
         conditioning = whiten_pull(kernels, self.training.points, targets, weights)
-        task = MCMLTask(kernels, conditioning, sizes)
-        start = conditioning.to_conditioned(components)
-        if state is None:
-            start = start * np.sqrt(worthwhile(task.best_scale(start)))
-
-        def to_original(found: np.ndarray) -> np.ndarray:
-            return conditioning.to_original(found, components.shape[0])
-
-        found = solve_softmax(
-            task,
-            start,
-            tol=tol,
-            max_iter=self.max_iter,
-            monitor=monitor,
-            to_original=to_original,
-            warm=state is not None,
-        )
-        return Solution.of(found, to_original, monitor, state=True)
+        return MCMLTask(kernels, conditioning, sizes)
 
 
-class MCMLTask:
+class MCMLTask(Task):
     """The MCML objective in conditioned coordinates.
 
     See :class:`lnml.solvers.barrier.SoftmaxTask`.
     """
 
     def __init__(self, kernels: Kernels, conditioning: Conditioning, sizes: Any) -> None:
+        super().__init__(conditioning)
         self.kernels = kernels
         self.points = conditioning.points
         self.pull = conditioning.pull
         self.precision = self.points.precision
         # Rows without targets have no ideal distribution; others still see them.
         self.counts = sizes > 0
-        self.log_sizes = float(kernels.log(sizes[self.counts]).sum())
+        self.log_sizes = float(kernels.arrays.log(sizes[self.counts]).sum())
         self.scatter = kernels.gram(self.points.data, self.points.data)
         n = self.points.n_rows
         self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
         self.objective_at_zero = np.log(n - 1.0) * int(self.counts.sum()) - self.log_sizes
+
+    def warm_start(self, found: np.ndarray, components: np.ndarray) -> WarmStart:
+        """Say that the metric found is the end of a barrier path."""
+        return WarmStart(components, at_end_of_path=True)
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """KL divergence plus its rounding, and the gradient (r x d), streamed.
@@ -117,9 +96,7 @@ class MCMLTask:
         """
         embedding = self.kernels.embed(self.points, components)
         log_normalizers, expected = cheaper_moment(
-            lambda values: self.kernels.softmax(embedding, self.counts, values),
-            embedding,
-            components,
+            lambda full: self.kernels.softmax(embedding, self.counts, full=full), components
         )
         pulled = components * self.pull
         value = float(np.vdot(pulled, components)) + self._total(log_normalizers)
@@ -158,7 +135,7 @@ class MCMLTask:
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Entropy of the model's rows, and pull minus expected scatter."""
         embedding = self.kernels.embed(self.points, components)
-        log_normalizers, expected = self.kernels.softmax(embedding, self.counts, self.points.data)
+        log_normalizers, expected = self.kernels.softmax(embedding, self.counts, full=True)
         entropy = self._total(log_normalizers)
         entropy += float(np.vdot(components @ expected, components))
         return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)
@@ -168,5 +145,4 @@ def target_counts(training: TrainingSet, targets: Pattern | None) -> Any:
     """Return the number of targets of every row."""
     if targets is not None:
         return targets.sizes
-    class_sizes = np.diff(training.points.class_start)
-    return training.kernels.per_row(class_sizes - 1, training.points)
+    return training.kernels.arrays.per_row(training.points.class_sizes - 1, training.points)

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from lnml.conditioning import Conditioning, scale_pull, whiten_pull
-from lnml.kernels.protocol import Kernels, Pattern
-from lnml.objectives.contract import Solution, TrainingSet
-from lnml.solvers.monitor import Monitor
-from lnml.solvers.ratio import Certificate, solve_ratio
-from lnml.solvers.stopping import Found
+from lnml.core.pairs import Pattern
+from lnml.core.points import Points
+from lnml.core.solution import Certificate
+from lnml.core.warm_start import Search
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.base import Form, PairCosts, Task
+from lnml.objectives.conditioning import Conditioning, scale_pull, whiten_pull
 
 # How much more than the average slope a direction must promise to be worth adding.
 ESCAPE_THRESHOLD = 1e-4
@@ -30,7 +32,7 @@ VANISHING = 1e-8
 Roots = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
-class MMCProblem:
+class MMCObjective:
     """Sum over target pairs of D_ij, the sum of sqrt(D_il) over other classes being one.
 
     Parameters
@@ -40,63 +42,43 @@ class MMCProblem:
         root of the rounding of the objective only.
     diagonal : bool
         Whether only diagonal metrics are considered.
-    max_iter : int
-        Most iterations of one solve.
     """
 
+    form = Form.RATIO
     fixed_row_sizes = False
     cost_grows_with_distance = True
 
-    def __init__(self, training: TrainingSet, diagonal: bool, max_iter: int) -> None:
+    def __init__(self, training: TrainingSet, diagonal: bool) -> None:
         self.kernels = training.kernels
         self.points = self.kernels.widened(training.points)
         self.diagonal = diagonal
-        self.max_iter = max_iter
 
     def free_term(self, components: np.ndarray) -> float:
         """Return zero: the rest of the problem is a constraint, which every metric is scaled to."""
         return 0.0
 
-    def pair_costs(self, components: np.ndarray, pairs: Pattern) -> Any:
+    def pair_costs(
+        self, components: np.ndarray, pairs: Pattern, known: Search | None = None
+    ) -> PairCosts:
         """D_ij of every pair, under the multiple of the metric that meets the constraint."""
         embedding = self.kernels.embed(self.points, components)
         root_sum, _ = self.kernels.root_sums(embedding)
-        return self.kernels.distances(embedding, pairs) / (root_sum or 1.0) ** 2
+        return PairCosts(self.kernels.distances(embedding, pairs) / (root_sum or 1.0) ** 2)
 
-    def solve(
-        self,
-        targets: Pattern | None,
-        components: np.ndarray,
-        *,
-        tol: float,
-        state: Any = None,
-        monitor: Monitor | None = None,
-    ) -> Solution:
-        """Minimise over the metric; ``targets`` None means all pairs of the same class."""
+    def task(self, targets: Pattern | None) -> MMCTask:
+        """Return the task; ``targets`` None means all pairs of the same class."""
         kernels, points = self.kernels, self.points
         weights = np.ones(points.class_start.size - 1) if targets is None else None
-        condition = scale_pull if self.diagonal else whiten_pull
-        conditioning = condition(kernels, points, targets, weights)
+        conditioning = _conditioned(kernels, points, targets, weights, self.diagonal)
 
         def roots(trial: np.ndarray) -> tuple[float, np.ndarray]:
             return kernels.root_sums(kernels.embed(conditioning.points, trial))
 
-        task = MMCTask(roots, conditioning, self.diagonal)
-        return _solve_task(task, components, tol, self.max_iter, monitor or Monitor())
+        return MMCTask(roots, conditioning, self.diagonal)
 
 
-def solve_pairs(
-    kernels: Kernels,
-    differences: np.ndarray,
-    similar: np.ndarray,
-    components: np.ndarray,
-    *,
-    diagonal: bool,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-) -> Solution:
-    """Solve the problem of given pairs, each counted once.
+class GivenPairsObjective:
+    """The same for given pairs, each counted once.
 
     Parameters
     ----------
@@ -106,26 +88,45 @@ def solve_pairs(
         v = a - b of each pair (a, b), in float64.
     similar : ndarray of bool, shape (m,)
         Whether a pair is similar; the others are dissimilar.
-    components : ndarray of shape (r, d)
-        Start.
-    diagonal, tol, max_iter, monitor
-        As for :class:`MMCProblem`.
+    diagonal : bool
+        Whether only diagonal metrics are considered.
     """
-    # Rows v and -v have mean zero and the spread of the differences; their distance is 2 v.
-    m = similar.size
-    points = kernels.points(np.vstack([differences, -differences]), np.array([0, 2 * m]))
-    indptr = np.concatenate([[0], np.cumsum(similar), np.full(m, similar.sum())])
-    targets = Pattern(indptr, (m + np.flatnonzero(similar)).astype(np.int32))
-    quarters = kernels.array(np.full(targets.size, 0.25))
+
+    form = Form.RATIO
+
+    def __init__(
+        self, kernels: Kernels, differences: np.ndarray, similar: np.ndarray, diagonal: bool
+    ) -> None:
+        self.kernels = kernels
+        self.differences = differences
+        self.similar = similar
+        self.diagonal = diagonal
+
+    def task(self, targets: None = None) -> MMCTask:
+        """Return the task; there are no targets but the similar pairs."""
+        kernels, v, similar = self.kernels, self.differences, self.similar
+        # Rows v and -v have mean zero and the spread of the differences; their distance is 2 v.
+        m = similar.size
+        points = kernels.points(np.vstack([v, -v]), np.array([0, 2 * m]))
+        indptr = np.concatenate([[0], np.cumsum(similar), np.full(m, similar.sum())])
+        pairs = Pattern(indptr, (m + np.flatnonzero(similar)).astype(np.int32))
+        quarters = kernels.arrays.array(np.full(pairs.size, 0.25))
+        conditioning = _conditioned(
+            kernels, points, kernels.pattern(pairs), quarters, self.diagonal
+        )
+        apart = kernels.points(v[~similar], np.array([0, m - similar.sum()]))
+        roots = partial(kernels.length_sums, kernels.mapped(apart, conditioning.matrix))
+        return MMCTask(roots, conditioning, self.diagonal)
+
+
+def _conditioned(
+    kernels: Kernels, points: Points, targets: Pattern | None, weights: Any, diagonal: bool
+) -> Conditioning:
     condition = scale_pull if diagonal else whiten_pull
-    conditioning = condition(kernels, points, kernels.pattern(targets), quarters)
-    apart = kernels.points(differences[~similar], np.array([0, m - similar.sum()]))
-    roots = partial(kernels.length_sums, kernels.mapped(apart, conditioning.matrix))
-    task = MMCTask(roots, conditioning, diagonal)
-    return _solve_task(task, components, tol, max_iter, monitor)
+    return condition(kernels, points, targets, weights)
 
 
-class MMCTask:
+class MMCTask(Task):
     """The ratio <S, M> / (sum of roots)^2 in conditioned coordinates.
 
     See :class:`lnml.solvers.ratio.RatioTask`. For a diagonal metric the same
@@ -133,10 +134,16 @@ class MMCTask:
     """
 
     def __init__(self, roots: Roots, conditioning: Conditioning, diagonal: bool) -> None:
+        super().__init__(conditioning)
         self.conditioning = conditioning
         self.pull = conditioning.pull
         self.diagonal = diagonal
         self._all_roots = roots
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether a metric exists under which all similar pairs coincide: the ratio is zero."""
+        return bool((self.pull == 0.0).any())
 
     def roots(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum of the roots, and its gradient in M (d x d)."""
@@ -149,16 +156,21 @@ class MMCTask:
             return components
         return np.diag(np.linalg.norm(components, axis=0))
 
-    def start(self, components: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        """Given components in the task's coordinates, reduced to the directions ``seen``.
+    def to_conditioned(self, components: np.ndarray) -> np.ndarray:
+        """Given components in the task's coordinates.
 
+        Where the ratio can be zero, they are reduced to the directions that make it so.
         Random ones take the place of a start under which all dissimilar pairs coincide.
         """
-        conditioning = self.conditioning
-        if self.diagonal:
-            start = self.admissible(components @ conditioning.inverse.T)
+        seen = self.pull == 0.0
+        if self.collapsed:
+            _warn_of_collapse(seen)
         else:
-            start = conditioning.to_conditioned(components)
+            seen = ~seen
+        if self.diagonal:
+            start = self.admissible(components @ self.conditioning.inverse.T)
+        else:
+            start = self.conditioning.to_conditioned(components)
         start = np.where(seen, start, 0.0)
         typical = np.linalg.norm(start) * self.roots(np.diag(1.0 * seen))[0]
         if self.roots(start)[0] <= VANISHING * typical:
@@ -192,30 +204,6 @@ class MMCTask:
             bound=1.0 / (4.0 * (root_sum - linear) * float(values[-1])),
             directions=directions / np.linalg.norm(directions, axis=0),
         )
-
-
-def _solve_task(
-    task: MMCTask, components: np.ndarray, tol: float, max_iter: int, monitor: Monitor
-) -> Solution:
-    to_original = partial(task.to_original, n_rows=components.shape[0])
-    free = task.pull == 0.0
-    if free.any():
-        _warn_of_collapse(free)
-        found = Found(task.start(components, seen=free), 0.0, 0.0, 0.0, True)
-        monitor.step(
-            {"iteration": 1, "objective": 0.0, "bound": 0.0, "gap": 0.0, "n_evaluations": 1},
-            partial(to_original, found.components),
-        )
-    else:
-        found = solve_ratio(
-            task,
-            task.start(components, seen=~free),
-            tol=tol,
-            max_iter=max_iter,
-            monitor=monitor,
-            to_original=to_original,
-        )
-    return Solution.of(found, to_original, monitor, state=None)
 
 
 def _warn_of_collapse(free: np.ndarray) -> None:

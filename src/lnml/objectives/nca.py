@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.conditioning import Conditioning
 from lnml.kernels.protocol import Kernels
-from lnml.objectives.moments import cheaper_moment
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.base import Form, Task, cheaper_moment
+from lnml.objectives.conditioning import Conditioning, whiten_pull
 
 # Squared distances within a class from which a fit gets somewhere, and the best of them.
 SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
 
 
-class NCATask:
+class NCAObjective:
     """Sum over rows of 1 - p_i, p_i the chance that a row's random neighbour is of its class.
 
     Row i chooses j with probability proportional to exp(-D_ij). scikit-learn
@@ -20,10 +21,32 @@ class NCATask:
 
     Parameters
     ----------
+    training : TrainingSet
+        The data.
+    """
+
+    form = Form.SMOOTH
+
+    def __init__(self, training: TrainingSet) -> None:
+        self.training = training
+
+    def task(self, targets: None = None) -> NCATask:
+        """Return the task; there are no targets but the classes."""
+        kernels, points = self.training.kernels, self.training.points
+        return NCATask(kernels, whiten_pull(kernels, points, None))
+
+
+class NCATask(Task):
+    """The NCA objective in coordinates where within-class scatter is the identity.
+
+    See :class:`lnml.solvers.smooth.SmoothTask`.
+
+    Parameters
+    ----------
     kernels : Kernels
         The device.
     conditioning : Conditioning
-        The data in coordinates where within-class scatter is the identity.
+        The data in these coordinates.
 
     Attributes
     ----------
@@ -34,6 +57,7 @@ class NCATask:
     """
 
     def __init__(self, kernels: Kernels, conditioning: Conditioning) -> None:
+        super().__init__(conditioning)
         self.kernels = kernels
         self.points = conditioning.points
         self.pull = conditioning.pull
@@ -44,11 +68,11 @@ class NCATask:
         """Value and gradient (r x d)."""
         embedding = self.kernels.embed(self.points, components)
         share, moment = cheaper_moment(
-            lambda values: self.kernels.class_softmax(embedding, values), embedding, components
+            lambda full: self.kernels.class_softmax(embedding, full=full), components
         )
         return float((1.0 - share).sum()), 2.0 * moment
 
-    def workable_scale(self, components: np.ndarray) -> float:
+    def best_scale(self, components: np.ndarray) -> float:
         """Multiple of M = L^T L at which rows see more than their nearest neighbour.
 
         1 where the typical squared distance within a class is between SMALLEST

@@ -1,1 +1,1 @@
-"""How a metric is found."""
+"""How a metric is found: one path for all objectives, one minimiser for each form of them."""

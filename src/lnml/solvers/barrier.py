@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import eigh
 
+from lnml.core.monitor import Monitor, Record
+from lnml.core.solution import DualPoint, Solution
 from lnml.solvers.lbfgs import minimize_over_components
-from lnml.solvers.monitor import Monitor, Record
-from lnml.solvers.stopping import Found, relative_gap, stalled
+from lnml.solvers.stopping import relative_gap, stalled
 
 STEPS = 40
 MOST_STEPS = 160
@@ -25,16 +26,6 @@ FIRST_BARRIER = 0.1
 BARRIER_DECREASE = 0.1
 # Share of the tolerated gap that the barrier itself may take.
 BARRIER_SHARE = 0.3
-
-
-class DualPoint(NamedTuple):
-    """A distribution over partners, seen through what the dual needs of it.
-
-    ``matrix`` (d x d) must be positive semidefinite for ``bound`` to be one.
-    """
-
-    bound: float
-    matrix: np.ndarray
 
 
 class SoftmaxTask(Protocol):
@@ -52,7 +43,10 @@ class SoftmaxTask(Protocol):
         """Objective (its rounding counted in) and its gradient."""
 
     def dual_point(self, components: np.ndarray) -> DualPoint:
-        """Return the model's own distribution as a dual point."""
+        """Return the model's own distribution over partners as a dual point.
+
+        Its value is a bound if its matrix (d x d) is positive semidefinite.
+        """
 
 
 class _NearZero(Exception):
@@ -60,6 +54,37 @@ class _NearZero(Exception):
 
     def __init__(self, components: np.ndarray) -> None:
         self.components = components
+
+
+class _DualBound:
+    """The best bound proved so far, and the last dual point that proved its own value."""
+
+    def __init__(self) -> None:
+        self.bound = 0.0
+        self.feasible: DualPoint | None = None
+
+    def add(self, point: DualPoint, objective: float) -> bool:
+        """Raise the bound, at most to an objective; return whether the point is feasible itself."""
+        if float(np.linalg.eigvalsh(point.matrix)[0]) > 0.0:
+            self.feasible = point
+            self.bound = max(self.bound, min(point.value, objective))
+            return True
+        if self.feasible is not None:
+            self.bound = max(self.bound, min(_mixed_bound(point, self.feasible), objective))
+        return False
+
+
+def _mixed_bound(point: DualPoint, feasible: DualPoint) -> float:
+    """Bound of a dual point that is not feasible, mixed with one that is.
+
+    Entropy is concave and the constraint linear, so a share of a strictly
+    feasible distribution that makes the mixture feasible also gives a bound.
+    """
+    shortfall = -float(eigh(point.matrix, feasible.matrix, eigvals_only=True)[0])
+    share = shortfall / (1.0 + shortfall)
+    # A strict excess over the share absorbs the rounding of the eigenvalue.
+    share = min(1.0, share * (1.0 + 1e-6) + 1e-12)
+    return (1.0 - share) * point.value + share * feasible.value
 
 
 def solve_softmax(
@@ -71,7 +96,7 @@ def solve_softmax(
     monitor: Monitor,
     to_original: Callable[[np.ndarray], np.ndarray],
     warm: bool,
-) -> Found:
+) -> Solution:
     """Minimise a softmax objective to a relative duality gap of ``tol``.
 
     Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
@@ -83,8 +108,7 @@ def solve_softmax(
     if full_rank:
         components = _well_posed(components)
     objective = max(task.value_and_gradient(components)[0], 0.0)
-    best, bound = components, 0.0
-    feasible: DualPoint | None = None
+    best, dual = components, _DualBound()
     barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
     if warm:
         barrier = min(barrier, _last_barrier(task, objective, tol, dimension))
@@ -95,19 +119,16 @@ def solve_softmax(
         value = max(task.value_and_gradient(components)[0], 0.0)
         if value < objective:
             best, objective = components, value
-        point = task.dual_point(components)
-        proved, feasible = _proved_bound(point, feasible)
-        bound = max(bound, min(proved, objective))
-        gap = relative_gap(objective, bound, task.objective_at_zero)
+        on_path = dual.add(task.dual_point(components), objective)
+        gap = relative_gap(objective, dual.bound, task.objective_at_zero)
         objectives.append(objective)
         at_rest = stalled(objectives, tol)
         converged = gap <= tol or (at_rest and not warm)
         record: Record = {
             "iteration": iteration,
             "objective": objective,
-            "bound": bound,
+            "bound": dual.bound,
             "gap": gap,
-            "certified": True,
             "n_evaluations": n_evaluations + 1,
         }
         if monitor.step(record, partial(to_original, best)) or converged:
@@ -117,13 +138,13 @@ def solve_softmax(
             warm, steps, objectives = False, STEPS, [objective]
             barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
             continue
-        if feasible is not point and full_rank and steps < MOST_STEPS:
+        if not on_path and full_rank and steps < MOST_STEPS:
             # Not yet at this barrier's minimum: lowering it now would lose the path.
             steps *= 2
             continue
         last = _last_barrier(task, objective, tol, dimension)
         barrier = min(barrier, max(BARRIER_DECREASE * barrier, last))
-    return Found(best, objective, bound, gap, converged)
+    return Solution(best, objective, dual.bound, gap, converged)
 
 
 def _descend(
@@ -182,24 +203,6 @@ def _add_barrier(
     capped = components @ ceiling
     value += barrier * (float(np.vdot(capped, components)) - 2.0 * log_determinant)
     return value, gradient + 2.0 * barrier * (capped - np.linalg.inv(components).T)
-
-
-def _proved_bound(point: DualPoint, feasible: DualPoint | None) -> tuple[float, DualPoint | None]:
-    """Bound of a dual point, mixed with an earlier feasible one where it must be.
-
-    Entropy is concave and the constraint linear, so a share of a strictly
-    feasible distribution that makes the mixture feasible also gives a bound.
-    """
-    lowest = float(np.linalg.eigvalsh(point.matrix)[0])
-    if lowest > 0.0:
-        return point.bound, point
-    if feasible is None:
-        return 0.0, None
-    shortfall = -float(eigh(point.matrix, feasible.matrix, eigvals_only=True)[0])
-    share = shortfall / (1.0 + shortfall)
-    # A strict excess over the share absorbs the rounding of the eigenvalue.
-    share = min(1.0, share * (1.0 + 1e-6) + 1e-12)
-    return (1.0 - share) * point.bound + share * feasible.bound, feasible
 
 
 def _well_posed(components: np.ndarray) -> np.ndarray:

@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from lnml.solvers.logdet import Constraints, DualPoint, Metric, dual_point_at, metric_at
-from lnml.solvers.monitor import Monitor, Record
-from lnml.solvers.stopping import Found, relative_gap
+from lnml.core.monitor import Monitor, Record
+from lnml.core.solution import Solution
+from lnml.objectives.logdet import Constraints, LogDetTask, Metric, Projected
+from lnml.solvers.stopping import relative_gap
 
 # Sweeps before the first Newton step; a small gamma needs fewer than that.
 SWEEPS = 10
@@ -32,43 +33,33 @@ ROUNDING = 1e-13
 
 
 def solve_logdet(
-    constraints: Constraints,
-    gamma: float,
+    task: LogDetTask,
+    components: np.ndarray,
     *,
     tol: float,
     max_iter: int,
     monitor: Monitor,
     to_original: Callable[[np.ndarray], np.ndarray],
-) -> Found:
+    warm: bool = False,
+) -> Solution:
     """Minimise LogDet(M, I) plus gamma times the slack to a relative duality gap of ``tol``.
 
-    Parameters
-    ----------
-    constraints : Constraints
-        What distances should keep.
-    gamma : float
-        Weight of the slack, above 0.
-    tol : float
-        Largest relative duality gap.
-    max_iter : int
-        Most iterations: sweeps, then Newton steps.
-    monitor : Monitor
-        Receives one record per iteration.
-    to_original : callable
-        Maps a factor to the user's coordinates, for the callback.
+    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
+    iteration is a sweep or, later, a Newton step. The first metric is the identity,
+    whatever the start.
     """
-    dual = dual_point_at(constraints, gamma, np.ones(constraints.similar.size))
+    dual = task.projected(np.ones(task.constraints.similar.size))
     objective_at_identity = dual.metric.objective
     best, bound = dual.metric, dual.bound
     gap, converged = np.inf, False
     for iteration in range(1, max_iter + 1):
-        last = best
+        before = best.objective
         if iteration <= SWEEPS:
-            dual = sweep(constraints, gamma, dual)
+            dual = sweep(task, dual)
             best = min(best, dual.metric, key=_objective)
             bound = max(bound, dual.bound)
         else:
-            best, proved = newton_step(constraints, gamma, best)
+            best, proved = newton_step(task, best)
             bound = max(bound, proved)
         # Above the objective there is only rounding.
         bound = min(bound, best.objective)
@@ -77,40 +68,40 @@ def solve_logdet(
         record = _record(iteration, best, bound, gap)
         if monitor.step(record, partial(to_original, best.factor)) or converged:
             break
-        if iteration > SWEEPS and best is last:
+        if iteration > SWEEPS and best.objective >= before:
             break  # rounding: no step finds a better metric
-    return Found(best.factor, best.objective, bound, gap, converged)
+    return Solution(best.factor, best.objective, bound, gap, converged)
 
 
-def sweep(constraints: Constraints, gamma: float, dual: DualPoint) -> DualPoint:
+def sweep(task: LogDetTask, dual: Projected) -> Projected:
     """Project onto every constraint in turn; the bound does not fall."""
     # Imported here: the compiled kernels would slow `import lnml` down.
     from lnml.kernels.cpu.logdet import project_in_turn
 
     tightness = dual.tightness.copy()
-    project_in_turn(dual.metric.images, constraints.similar, gamma, tightness)
+    project_in_turn(dual.metric.images, task.constraints.similar, task.gamma, tightness)
     for _ in range(HALVINGS):
         try:
-            return dual_point_at(constraints, gamma, tightness)
+            return task.projected(tightness)
         except np.linalg.LinAlgError:
             tightness = 0.5 * (tightness + dual.tightness)
     return dual
 
 
-def newton_step(constraints: Constraints, gamma: float, metric: Metric) -> tuple[Metric, float]:
+def newton_step(task: LogDetTask, metric: Metric) -> tuple[Metric, float]:
     """Return a better metric, if there is one, and the bound proved on the way.
 
     The metric moves to F^T exp(t S) F, where S solves the Newton equation in
     the coordinates z = F w; to first order the dual variables follow.
     """
-    size = metric.factor.shape[0]
+    gamma, size = task.gamma, metric.factor.shape[0]
     images, distances = metric.images[metric.violated], metric.distances[metric.violated]
     slopes = gamma * (1.0 - 1.0 / distances)
     gradient = metric.factor @ metric.factor.T - np.eye(size) + (images.T * slopes) @ images
     direction = _newton_direction(gradient, images, gamma / distances**2)
     best, bound = metric, -np.inf
     try:
-        dual = dual_point_at(constraints, gamma, _tightness_after(constraints, metric, direction))
+        dual = task.projected(_tightness_after(task.constraints, metric, direction))
         best, bound = min(best, dual.metric, key=_objective), dual.bound
     except np.linalg.LinAlgError:
         pass  # too far from the optimum for a proof
@@ -119,8 +110,7 @@ def newton_step(constraints: Constraints, gamma: float, metric: Metric) -> tuple
     length = min(1.0, LARGEST_RATE / max(np.abs(rates).max(), LARGEST_RATE))
     for _ in range(HALVINGS):
         factor = (axes * np.exp(0.5 * length * rates)) @ (axes.T @ metric.factor)
-        log_det = metric.log_det + length * float(rates.sum())
-        moved = metric_at(constraints, gamma, factor, log_det)
+        moved = task.metric(factor, metric.log_det + length * float(rates.sum()))
         slack = ROUNDING * metric.objective - SUFFICIENT * length * decrease
         if moved.objective <= metric.objective + slack:
             return min(best, moved, key=_objective), bound

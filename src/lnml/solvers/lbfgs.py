@@ -12,8 +12,8 @@ from scipy.optimize import OptimizeResult, minimize
 FIRST_STEP = 0.01
 
 
-class Minimum(NamedTuple):
-    """Where L-BFGS stopped, and whether one of its tolerances made it."""
+class Descent(NamedTuple):
+    """Where L-BFGS stopped, and whether one of its tolerances made it stop."""
 
     components: np.ndarray
     value: float
@@ -30,7 +30,7 @@ def minimize_over_components(
     value_tol: float = 0.0,
     memory: int = 12,
     on_step: Callable[[np.ndarray, float], bool] | None = None,
-) -> Minimum:
+) -> Descent:
     """Run at most ``max_iter`` steps of L-BFGS from ``start``.
 
     Parameters
@@ -73,6 +73,6 @@ def minimize_over_components(
         options={"maxiter": max_iter, "maxcor": memory, "ftol": value_tol, "gtol": gradient_tol},
     )
     components = unit * result.x.reshape(start.shape)
-    return Minimum(
+    return Descent(
         components, value_unit * float(result.fun), int(result.nfev), bool(result.status == 0)
     )

@@ -10,66 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from lnml.core.monitor import Monitor, Record
+from lnml.core.solution import Certificate, Solution
+from lnml.objectives.triplet_task import MARGIN, SMOOTHING
 from lnml.solvers.lbfgs import minimize_over_components
-from lnml.solvers.monitor import Monitor, Record
 from lnml.solvers.saddles import leave_saddle
-from lnml.solvers.stopping import Found, relative_gap, stalled
+from lnml.solvers.stopping import relative_gap, stalled
 
 FIRST_SMOOTHING = 0.3
-SMOOTHING = 0.15
 COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
 LEAST_SOFTNESS = 0.2
-# How much further than it must a search looks, so that its result stays useful
-# while the metric moves: far in the first iteration, little in later ones.
+# How much further than it must the first search looks; the metric moves most after it.
 FIRST_MARGIN = 1.3
-MARGIN = 1.1
 # A metric this much worse than the best one shows that the working set lacked
 # impostors it met; further searches look further, so that this cannot go on.
 MISSED = 1.1
 WIDENING = 1.3
-
-
-class Certificate(NamedTuple):
-    """What the slopes of the hinges prove, and what they say about a metric.
-
-    Attributes
-    ----------
-    bound : float
-        Lower bound of the objective over all metrics.
-    directions : ndarray of shape (e, m)
-        Unit vectors along which more metric would lower the dual infeasibility.
-    room : ndarray of shape (m,) or inf
-        How much more along each would help.
-    easing : float
-        Factor by which more (or less) smoothing would serve the next steps.
-    """
-
-    bound: float
-    directions: np.ndarray
-    room: np.ndarray | float = np.inf
-    easing: float = 1.0
-
-
-class Evaluation(NamedTuple):
-    """A full look at one metric M, and at multiples of it where that is cheap.
-
-    ``objective`` is the exact one of ``multiple`` times M; the last four are those
-    of a :class:`Certificate`.
-    """
-
-    objective: float
-    multiple: float
-    n_active: int
-    bound: float
-    directions: np.ndarray
-    room: np.ndarray | float
-    easing: float
 
 
 class HingeTask(Protocol):
@@ -87,7 +49,7 @@ class HingeTask(Protocol):
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient of the smoothed problem over the working set."""
 
-    def evaluate(self, components: np.ndarray, smoothing: float) -> Evaluation:
+    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and dual bound; exact only right after a search."""
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
@@ -103,7 +65,7 @@ def solve_hinge(
     monitor: Monitor,
     to_original: Callable[[np.ndarray], np.ndarray],
     warm: bool,
-) -> Found:
+) -> Solution:
     """Minimise a hinge objective to a relative duality gap of ``tol``.
 
     Parameters
@@ -134,7 +96,7 @@ def solve_hinge(
     objectives, margin, softness = [objective], MARGIN, 1.0
     if gap <= tol:
         monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
-        return Found(best, objective, bound, gap, True)
+        return Solution(best, objective, bound, gap, True)
     converged = False
     for iteration in range(1, max_iter + 1):
         minimum = minimize_over_components(
@@ -165,7 +127,7 @@ def solve_hinge(
         if settled:
             smoothing = SMOOTHING * softness
             components = leave_saddle(components, seen.directions, scale, seen.room)
-    return Found(best, objective, bound, gap, converged)
+    return Solution(best, objective, bound, gap, converged)
 
 
 def _times(components: np.ndarray, multiple: float) -> np.ndarray:
@@ -178,7 +140,7 @@ def _record(
     objective: float,
     bound: float,
     gap: float,
-    seen: Evaluation,
+    seen: Certificate,
     n_evaluations: int,
 ) -> Record:
     return {
@@ -186,7 +148,6 @@ def _record(
         "objective": objective,
         "bound": bound,
         "gap": gap,
-        "certified": True,
         "n_active": seen.n_active,
         "n_evaluations": n_evaluations,
     }

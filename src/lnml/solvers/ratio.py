@@ -9,33 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from lnml.core.monitor import Monitor, Record
+from lnml.core.solution import Certificate, Solution
 from lnml.solvers.lbfgs import minimize_over_components
-from lnml.solvers.monitor import Monitor, Record
 from lnml.solvers.saddles import leave_saddle
-from lnml.solvers.stopping import Found, relative_gap, stalled
+from lnml.solvers.stopping import relative_gap, stalled
 
 STEPS = 10
 # Relative decrease of the objective that is rounding.
 ROUNDING = 2e-15
 
 
-class Certificate(NamedTuple):
-    """A full look at one metric.
+class RatioTask(Protocol):
+    """What the solver asks of an objective in float64, in conditioned coordinates.
 
-    ``directions`` are unit vectors (d x m) along which more metric would help.
+    ``collapsed`` says that the start has a ratio of zero, the least there is.
     """
 
-    objective: float
-    bound: float
-    directions: np.ndarray
-
-
-class RatioTask(Protocol):
-    """What the solver asks of an objective in float64, in conditioned coordinates."""
+    @property
+    def collapsed(self) -> bool:
+        """Whether the start is an optimum."""
 
     def admissible(self, components: np.ndarray) -> np.ndarray:
         """Return components of the same metric, in the form the task works with."""
@@ -55,12 +52,16 @@ def solve_ratio(
     max_iter: int,
     monitor: Monitor,
     to_original: Callable[[np.ndarray], np.ndarray],
-) -> Found:
+    warm: bool = False,
+) -> Solution:
     """Minimise a ratio to a relative duality gap of ``tol``.
 
     Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
-    iteration is a run of L-BFGS and a certificate.
+    iteration is a run of L-BFGS and a certificate. A warm start is like any other.
     """
+    if task.collapsed:
+        monitor.step(_record(1, 0.0, 0.0, 0.0, 1), partial(to_original, components))
+        return Solution(components, 0.0, 0.0, 0.0, True)
     full_rank = components.shape[0] >= components.shape[1]
     seen = task.certify(components)
     best, objective, bound = components, seen.objective, seen.bound
@@ -83,14 +84,19 @@ def solve_ratio(
             gap = relative_gap(objective, bound, 0.0)
             objectives.append(objective)
             converged = gap <= tol or (not full_rank and stalled(objectives, tol))
-        record: Record = {
-            "iteration": iteration,
-            "objective": objective,
-            "bound": bound,
-            "gap": gap,
-            "certified": True,
-            "n_evaluations": n_evaluations,
-        }
+        record = _record(iteration, objective, bound, gap, n_evaluations)
         if monitor.step(record, partial(to_original, best)) or converged:
             break
-    return Found(best, objective, bound, gap, converged)
+    return Solution(best, objective, bound, gap, converged)
+
+
+def _record(
+    iteration: int, objective: float, bound: float, gap: float, n_evaluations: int
+) -> Record:
+    return {
+        "iteration": iteration,
+        "objective": objective,
+        "bound": bound,
+        "gap": gap,
+        "n_evaluations": n_evaluations,
+    }

@@ -1,23 +1,13 @@
-"""When to stop: the relative duality gap, and a rule for where it cannot close."""
+"""When to stop: the relative duality gap, a rule for where it cannot close, and one for haste."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any
 
 STALL_ITERATIONS = 5
 STALL_SHARE = 0.1
-
-
-class Found(NamedTuple):
-    """What a solver returns: the best metric found and the best bound proved."""
-
-    components: np.ndarray
-    objective: float
-    bound: float
-    gap: float
-    converged: bool
+# An iteration that adds less than this share to what was gained before it adds little.
+LEAST_SHARE = 0.2
 
 
 def relative_gap(objective: float, bound: float, objective_at_zero: float) -> float:
@@ -39,3 +29,24 @@ def stalled(objectives: list[float], tol: float) -> bool:
         return False
     before, now = objectives[-1 - STALL_ITERATIONS], objectives[-1]
     return before - now <= STALL_SHARE * tol * abs(now)
+
+
+class LittleGain:
+    """Stopping rule: the last iteration added little to what was gained since the start.
+
+    For a solve whose problem will change anyway; see :class:`lnml.core.monitor.Monitor`.
+
+    Parameters
+    ----------
+    objective : float
+        The objective at the start.
+    """
+
+    def __init__(self, objective: float) -> None:
+        self.first = self.last = objective
+
+    def __call__(self, record: Any) -> bool:
+        """Whether that is enough, after one more record."""
+        now = min(record["objective"], self.last)
+        step, self.last = self.last - now, now
+        return 0.0 < step <= LEAST_SHARE * (self.first - now)

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lnml.kernels.protocol import Pattern, Ranked, round_ties
-from lnml.neighborhoods.assignment import Sizes
-from lnml.neighborhoods.graph import Neighborhoods
-from lnml.objectives.contract import MetricProblem, TrainingSet
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Pattern, Ranked, round_ties
+from lnml.kernels.training import TrainingSet
+from lnml.learning.assignment import Sizes
+from lnml.solvers.problem import ResumableProblem
 
 
 class Assignment(NamedTuple):
-    """Neighbourhoods of least cost at a metric, and the objective there."""
+    """Neighbourhoods of least cost at a metric, the objective there, and the problem's state."""
 
     targets: Neighborhoods
     objective: float
+    state: Any = None
+
+
+class Ranking(NamedTuple):
+    """The cheapest partners of every row at a metric, and the state of the problem then."""
+
+    components: np.ndarray
+    partners: Ranked
+    state: Any
+
+    def made_at(self, components: np.ndarray) -> bool:
+        """Whether it was made at this very metric."""
+        return np.array_equal(self.components, components)
 
 
 def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int) -> Neighborhoods:
@@ -26,41 +40,37 @@ def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int)
     return training.kernels.listed(columns)[0]
 
 
-def assign_at_metric(
-    problem: MetricProblem, training: TrainingSet, components: np.ndarray, sizes: Sizes
-) -> Assignment:
-    """Return the neighbourhoods of least cost for a metric problem, exactly."""
-    ranked = rank_at_metric(problem, training, components, sizes.k_max)
-    return choose_ranked(problem, training, components, ranked, sizes)
-
-
 def rank_at_metric(
-    problem: MetricProblem, training: TrainingSet, components: np.ndarray, k_max: int
-) -> Ranked:
+    problem: ResumableProblem,
+    training: TrainingSet,
+    components: np.ndarray,
+    k_max: int,
+    state: Any = None,
+) -> Ranking:
     """Return the ``k_max`` cheapest partners of every row.
 
     Where costs grow with distance these are the nearest, and no other pair
     needs a cost.
     """
     if not problem.cost_grows_with_distance:
-        return _rank_all_pairs(problem, training, components, k_max)
+        partners = _rank_all_pairs(problem, training, components, k_max)
+        return Ranking(components, partners, state)
     distances, columns = _same_class_nearest(training, components, k_max)
     pairs, position = training.kernels.listed(columns)
-    costs = round_ties(problem.pair_costs(components, pairs))
-    return training.kernels.ranked(columns, distances, costs, position)
+    costs = problem.costs_from(components, pairs, state)
+    values = round_ties(costs.values)
+    partners = training.kernels.ranked(columns, distances, values, position)
+    return Ranking(components, partners, costs.state)
 
 
 def choose_ranked(
-    problem: MetricProblem,
-    training: TrainingSet,
-    components: np.ndarray,
-    ranked: Ranked,
-    sizes: Sizes,
+    problem: ResumableProblem, training: TrainingSet, ranking: Ranking, sizes: Sizes
 ) -> Assignment:
     """Return the neighbourhoods of least cost among ranked partners, ``k_max`` of them or more."""
-    ranked = Ranked(*(part[:, : sizes.k_max] for part in ranked))
-    targets, total = training.kernels.choose(ranked, *sizes, training.order)
-    return Assignment(targets, total + problem.free_term(components))
+    partners = Ranked(*(part[:, : sizes.k_max] for part in ranking.partners))
+    targets, total = training.kernels.choose(partners, *sizes, training.order)
+    objective = total + problem.free_term(ranking.components)
+    return Assignment(targets, objective, ranking.state)
 
 
 def _same_class_nearest(
@@ -76,7 +86,7 @@ def _same_class_nearest(
 
 
 def _rank_all_pairs(
-    problem: MetricProblem, training: TrainingSet, components: np.ndarray, k_max: int
+    problem: ResumableProblem, training: TrainingSet, components: np.ndarray, k_max: int
 ) -> Ranked:
     """Cheapest partners among all of the same class, one class at a time."""
     n, kernels = training.points.n_rows, training.kernels
@@ -94,7 +104,7 @@ def _rank_all_pairs(
         indptr = np.concatenate([[0], np.cumsum(counts)])
         pairs = kernels.pattern(Pattern(indptr, others.ravel().astype(np.int32)))
         costs, distances = (
-            round_ties(kernels.to_host(values)).reshape(size, size - 1)
+            round_ties(kernels.arrays.to_host(values)).reshape(size, size - 1)
             for values in (
                 problem.pair_costs(components, pairs),
                 kernels.distances(embedding, pairs),
@@ -104,4 +114,4 @@ def _rank_all_pairs(
         ranked.columns[members, :kept] = np.take_along_axis(others, order, axis=1)
         ranked.costs[members, :kept] = np.take_along_axis(costs, order, axis=1)
         ranked.distances[members, :kept] = np.take_along_axis(distances, order, axis=1)
-    return Ranked(*(kernels.array(part) for part in ranked))
+    return Ranked(*(kernels.arrays.array(part) for part in ranked))

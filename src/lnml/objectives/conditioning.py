@@ -13,16 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from lnml.kernels.protocol import Kernels, Pattern, Points
+from lnml.core.pairs import Pattern
+from lnml.core.points import Points
+from lnml.kernels.protocol import Kernels
 
 # Directions with less than this share of the largest pull are scaled as if they
 # had it. They are kept: no pull means a direction can separate classes for free.
 SPECTRUM_FLOOR = 1e-8
 # Directions in which scaled data vary less than this are rounding, and left out.
 VARIANCE_FLOOR = 1e-12
-
 # Rounding of one eigenvalue of the pull, relative to the largest.
 PULL_ROUNDING = 1e-15
+# Directions with less than this share of the mean variance are not whitened by `soften`.
+SOFT_FLOOR = 1e-4
+# A basis column along which data vary by fewer roundings than this is constant.
+CONSTANT = 8.0
 
 
 @dataclass(frozen=True)
@@ -122,10 +127,65 @@ def scale_pull(
     )
 
 
-def _unit_spread(kernels: Kernels, points: Points) -> tuple[Points, np.ndarray, np.ndarray]:
-    """Columns of mean zero and spread one; what they were divided by, and multiplied with to undo.
+def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
+    """Bring principal axes to unit variance, all but small ones, on the span of the data.
 
-    Constant columns are divided by infinity, and zero undoes that.
+    Small ones are governed by the norm, which wants them as they are. On the
+    span, because of all metrics with the same distances that one has the least
+    norm (docs/frobenius.md).
+    """
+    span, root = np.linalg.qr(whitened.inverse.T)
+    points = whitened.points
+    scatter = root @ kernels.gram(points.data, points.data) @ root.T
+    values, vectors = np.linalg.eigh(scatter / points.n_rows)
+    sizes = np.sqrt(np.maximum(values, SOFT_FLOOR * values.mean()))
+    rotation = span @ vectors
+    return LinearCoordinates(
+        points=kernels.mapped(points, root.T @ vectors / sizes),
+        matrix=rotation / sizes,
+        inverse=(rotation * sizes).T,
+    )
+
+
+@dataclass(frozen=True)
+class ScaledBasis:
+    """Coordinates along the columns of a basis, x_new = x @ matrix.
+
+    Components are diagonal, m x m; a row of ``matrix.T`` times its entry is a
+    row of L in the coordinates of the data.
+    """
+
+    points: Points
+    matrix: np.ndarray
+
+    def to_conditioned(self, components: np.ndarray) -> np.ndarray:
+        """Diagonal components (m x m) from rows (m x d) along the basis."""
+        lengths = np.linalg.norm(self.matrix, axis=0)
+        rows = np.linalg.norm(components, axis=1)
+        return np.diag(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
+
+    def to_original(self, components: np.ndarray, n_rows: int) -> np.ndarray:
+        """Components (m x d) in the coordinates of the data; ``n_rows`` is m."""
+        return components @ self.matrix.T
+
+
+def scale_basis(kernels: Kernels, points: Points, basis: np.ndarray) -> ScaledBasis:
+    """Bring the data to unit spread along every column of a basis (d x m).
+
+    A column along which they do not vary gets weight zero, which costs nothing.
+    """
+    along = kernels.points(kernels.embed(points, basis.T).coordinates, points.class_start)
+    given, found = kernels.columns(points), kernels.columns(along)
+    largest = np.maximum(-given.lowest, given.highest)
+    rounding = points.precision * (largest @ np.abs(basis))
+    scale = np.where(found.spread > CONSTANT * rounding, found.spread, np.inf)
+    return ScaledBasis(kernels.standardized(along, found.mean, scale), basis / scale)
+
+
+def _unit_spread(kernels: Kernels, points: Points) -> tuple[Points, np.ndarray, np.ndarray]:
+    """Return columns of mean zero and spread one, their divisors, and the factors back.
+
+    Constant columns are divided by infinity. Their factor back is zero.
     """
     columns = kernels.columns(points)
     # Asked of the values: the computed spread of a constant column may be rounding.
@@ -140,7 +200,7 @@ def _pull_scatter(
 ) -> np.ndarray:
     """Sum over target pairs of weight * v v^T."""
     if targets is None:
-        sizes = np.diff(scaled.class_start)
+        sizes = scaled.class_sizes
         by_class = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
         return kernels.class_scatter(scaled, by_class)
     edges = [(targets, weights, 1.0)]

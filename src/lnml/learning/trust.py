@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lnml.estimators.validation import check_integer
+from lnml.core.checks import check_integer
 
 
 def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:

@@ -52,7 +52,7 @@ def nearest_rows(train: Any, test: Any, k: int, device: Any = None) -> np.ndarra
     with kernels.session():
         points = kernels.points(train, np.array([0, len(train)]))
         embedding = kernels.embed(points, np.eye(points.n_features))
-        return kernels.to_host(kernels.nearest(embedding, k, same_class=False, queries=test)[1])
+        return kernels.arrays.to_host(kernels.nearest(embedding, k, same_class=False, queries=test)[1])
 
 
 def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from lnml.neighborhoods.graph import Neighborhoods
+from lnml.core.neighborhoods import Neighborhoods
 
 
 class Sizes(NamedTuple):
@@ -23,6 +23,10 @@ class Sizes(NamedTuple):
     k_min: int
     k_av: int
     k_max: int
+
+    def n_pairs(self, class_sizes: np.ndarray) -> int:
+        """Return how many pairs an assignment has; a small class gives all it can."""
+        return int((class_sizes * np.minimum(self.k_av, class_sizes - 1)).sum())
 
 
 def assign_neighborhoods(
@@ -80,7 +84,7 @@ def assign_neighborhoods(
         raise ValueError(f"distances must have the shape of costs, {(n, n)}")
     # Imported here: compiled code would slow `import lnml` down.
     from lnml.kernels.cpu.assignment import choose
-    from lnml.neighborhoods.ranking import rank_dense, rank_sparse
+    from lnml.kernels.cpu.ranking import rank_dense, rank_sparse
 
     rank = rank_sparse if sparse.issparse(costs) else rank_dense
     ranked = rank(costs, distances, codes, sizes.k_max)

@@ -1,0 +1,78 @@
+"""What one solve hands to the next: values that say what they were made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lnml.core.pairs import Multipliers, Pattern
+
+# A search serves a radius this much smaller than its own, whatever the rounding.
+SLACK = 1.0 + 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """All impostors within a radius of each row, at one metric.
+
+    Attributes
+    ----------
+    components : ndarray of shape (r, e)
+        The metric of the search.
+    radius : array of shape (n,)
+        How far it looked, as a squared distance.
+    found : Pattern
+        What it found.
+    """
+
+    components: np.ndarray
+    radius: Any
+    found: Pattern
+
+    def reaches(self, radius: Any) -> bool:
+        """Whether it looked this far in every row."""
+        return bool((SLACK * radius <= self.radius).all())
+
+    def made_at(self, components: np.ndarray) -> bool:
+        """Whether it was made at this very metric."""
+        return np.array_equal(self.components, components)
+
+
+@dataclass(eq=False)
+class WarmStart:
+    """What helps the next solve of a similar problem, or the costs of pairs after this one.
+
+    Attributes
+    ----------
+    components : ndarray of shape (r, d)
+        The metric that the solve ended at, in the coordinates of the data.
+    targets : Pattern or None
+        The target pairs whose slots the multipliers refer to.
+    multipliers : Multipliers or None
+        Slopes of the hinges.
+    at_end_of_path : bool
+        Whether the metric is the end of a barrier path, near which the next path may begin.
+    search : Search or None
+        The last search, if it was made at a metric that is still of interest.
+    """
+
+    components: np.ndarray
+    targets: Pattern | None = None
+    multipliers: Multipliers | None = None
+    at_end_of_path: bool = False
+    search: Search | None = None
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a solver can begin near its end."""
+        return self.multipliers is not None or self.at_end_of_path
+
+    def take_search(self, components: np.ndarray) -> Search | None:
+        """Hand the search over, if it was made at this metric.
+
+        It is gone from here then: a search is large, and its new owner may replace it.
+        """
+        search, self.search = self.search, None
+        return search if search is not None and search.made_at(components) else None

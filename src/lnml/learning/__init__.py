@@ -1,0 +1,1 @@
+"""Neighbourhoods and metric in turn: assignment, Algorithm 1, and what neighbourhoods tell."""

@@ -1,0 +1,192 @@
+"""A triplet objective in the coordinates it is solved in, over a working set of impostors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+
+from lnml.core.pairs import Hinge, Multipliers, Pattern, TooManyPairs, WorkingSet
+from lnml.core.points import Embedding, Points
+from lnml.core.solution import Certificate
+from lnml.core.warm_start import Search, WarmStart
+from lnml.kernels.protocol import Kernels
+from lnml.objectives.base import Coordinates, Task
+
+# Bytes that one candidate pair takes in a working set and its evaluation.
+PAIR_BYTES = 24
+# How much further than it must a search looks, so that its result stays useful
+# while the metric moves.
+MARGIN = 1.1
+# Smoothing of the hinges, once a solve has settled; a search looks that far, too.
+SMOOTHING = 0.15
+
+
+class MetricTerm(Protocol):
+    """The part of an objective without a hinge, in the coordinates of a task."""
+
+    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value at M = L^T L and its gradient in L (r x e)."""
+
+    def restrict(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the part of a gradient along which the components may move."""
+
+    def certificate(
+        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+    ) -> Certificate:
+        """Bound proved by hinge slopes, and directions that a metric lacks.
+
+        ``objective`` is the exact one of the metric or a multiple of it, ``slope_sum``
+        the sum of the slopes and ``push`` (e x e) the sum of slope * (v_ij v_ij^T -
+        v_il v_il^T), the last two times the weight of the hinge.
+        """
+
+
+class PointCoordinates(Coordinates, Protocol):
+    """Coordinates of some rows."""
+
+    @property
+    def points(self) -> Points:
+        """The data in the new coordinates."""
+
+
+class TripletTask(Task, ABC):
+    """Metric term plus hinges; see :class:`lnml.solvers.multipliers.HingeTask`.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        The device.
+    coordinates : PointCoordinates
+        Where the components live.
+    targets : Pattern
+        Target pairs.
+    hinge_weight : float
+        Weight of the hinge.
+    term : MetricTerm
+        The rest of the objective.
+    impostors : Pattern, optional
+        If given, the only ones: nothing is searched for.
+
+    Attributes
+    ----------
+    working : WorkingSet
+        The triplets that are looked at.
+    known : Search or None
+        A search at the start, in the coordinates of the data, if there is one.
+    """
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        coordinates: PointCoordinates,
+        targets: Pattern,
+        hinge_weight: float,
+        term: MetricTerm,
+        impostors: Pattern | None = None,
+    ) -> None:
+        super().__init__(coordinates)
+        points = coordinates.points
+        self.kernels = kernels
+        self.points = points
+        self.targets = targets
+        self.hinge_weight = hinge_weight
+        self.term = term
+        self.impostors = impostors
+        self.precision = points.precision
+        self.known: Search | None = None
+        self.last_search: Search | None = None
+        nobody = Pattern(np.zeros(points.n_rows + 1, np.int64), np.zeros(0, np.int32))
+        candidates = kernels.pattern(nobody) if impostors is None else impostors
+        self.working: WorkingSet = kernels.working_set(targets, candidates)
+        n_triplets = kernels.count_triplets(points, targets, impostors)
+        self.objective_at_zero = hinge_weight * n_triplets
+
+    @abstractmethod
+    def best_scale(self, components: np.ndarray) -> float:
+        """Multiple t of M = L^T L with about the least objective along the ray."""
+
+    def resume(self, warm: WarmStart, components: np.ndarray) -> None:
+        """Begin with the multipliers and the search of another task, as far as they are ours."""
+        if warm.multipliers is None or warm.targets is None:
+            return
+        kept = self.kernels.carry_over(warm.multipliers, warm.targets, self.targets)
+        self.working = self.working.with_multipliers(kept)
+        self.known = warm.take_search(components)
+
+    def warm_start(self, found: np.ndarray, components: np.ndarray) -> WarmStart:
+        """Return the multipliers, and the last search if it was made at what was found."""
+        search = self.last_search
+        if search is not None and search.made_at(found):
+            search = Search(components, search.radius, search.found)
+        else:
+            search = None
+        return WarmStart(components, self.targets, self.working.multipliers, search=search)
+
+    def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
+        """Collect all impostors within reach, and some beyond if there is room."""
+        if self.impostors is not None:
+            return
+        embedding = self.kernels.embed(self.points, components)
+        distances = self.kernels.distances(embedding, self.targets)
+        multipliers = self.working.multipliers
+        # A triplet acts while D_il < 1 + D_ij + smoothing * multiplier.
+        beyond = smoothing * (1.0 if multipliers is None else multipliers.largest)
+        radius = 1.0 + beyond + self.kernels.arrays.row_maximum(distances, self.targets)
+        known, self.known = self.known, None
+        if known is not None and known.reaches(radius):
+            self._take(components, known.radius, known.found)
+            return
+        most = self.kernels.pair_budget(PAIR_BYTES)
+        for factor in (margin, 1.0):
+            try:
+                found = self.kernels.within(embedding, factor * radius, max_pairs=most)
+                self._take(components, factor * radius, found)
+                return
+            except TooManyPairs:
+                continue
+        raise MemoryError(
+            f"more than {most:,} impostors are within reach of {self.points.n_rows:,} rows, "
+            f"which takes more than {most * PAIR_BYTES / 2**30:.1f} GiB: raise "
+            f"scikit-learn's working_memory (the memory of a GPU is what it is), or use fewer "
+            f"rows or target neighbours"
+        )
+
+    def _take(self, components: np.ndarray, radius: Any, found: Pattern) -> None:
+        self.working = self.kernels.working_set(self.targets, found, self.working.multipliers)
+        self.last_search = Search(components, radius, found)
+
+    def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
+        """Value and gradient (r x e) of the smoothed objective over the working set."""
+        embedding = self.kernels.embed(self.points, components)
+        terms = self.kernels.hinge(embedding, self.working, smoothing)
+        value, gradient = self.term.value_and_gradient(components)
+        moved = self.kernels.slope_laplacian(self.working, terms, embedding.coordinates)
+        push = self.kernels.gram(moved, self.points.data, exact=False)
+        gradient = self.term.restrict(gradient + 2.0 * self.hinge_weight * push)
+        return value + self.hinge_weight * terms.smoothed, gradient
+
+    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
+        """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
+        embedding = self.kernels.embed(self.points, components)
+        terms = self.kernels.hinge(embedding, self.working, smoothing)
+        moved = self.kernels.slope_laplacian(self.working, terms, self.points.data)
+        push = self.hinge_weight * self.kernels.gram(moved, self.points.data)
+        objective, multiple = self.exact(components, embedding, terms)
+        certificate = self.term.certificate(
+            components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
+        )
+        return certificate._replace(multiple=multiple, n_active=terms.n_active)
+
+    def exact(
+        self, components: np.ndarray, embedding: Embedding, terms: Hinge
+    ) -> tuple[float, float]:
+        """Exact objective of a multiple of the metric, here one, and the multiple."""
+        return self.term.value_and_gradient(components)[0] + self.hinge_weight * terms.exact, 1.0
+
+    def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
+        """Take the slopes at a metric as the new multipliers."""
+        embedding = self.kernels.embed(self.points, components)
+        slopes = self.kernels.slopes(embedding, self.working, smoothing)
+        self.working = self.working.with_multipliers(slopes)

@@ -1,0 +1,62 @@
+"""Smooth problems that are not convex: L-BFGS to a stationary point, without a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from lnml.core.monitor import Monitor, Record
+from lnml.core.solution import Solution
+from lnml.solvers.lbfgs import minimize_over_components
+
+# Past steps that L-BFGS keeps.
+MEMORY = 20
+
+
+class SmoothTask(Protocol):
+    """What the solver asks of an objective, in conditioned coordinates.
+
+    ``precision`` is the relative accuracy of its values; a value of ``rounding`` or
+    less is the least there can be.
+    """
+
+    precision: float
+    rounding: float
+
+    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient (r x d)."""
+
+
+def solve_smooth(
+    task: SmoothTask,
+    components: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    to_original: Callable[[np.ndarray], np.ndarray],
+    warm: bool = False,
+) -> Solution:
+    """Minimise until a step gains less than ``tol`` of the objective at the start.
+
+    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
+    iteration is a step of L-BFGS. A warm start is like any other.
+    """
+
+    def on_step(found: np.ndarray, value: float) -> bool:
+        record: Record = {"iteration": len(monitor.history) + 1, "objective": value}
+        return monitor.step(record, partial(to_original, found))
+
+    descent = minimize_over_components(
+        task.value_and_gradient,
+        components,
+        max_iter=max_iter,
+        value_tol=max(tol, task.precision),
+        memory=MEMORY,
+        on_step=on_step,
+    )
+    converged = descent.converged or descent.value <= task.rounding
+    return Solution(descent.components, descent.value, converged=converged)
