@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Multipliers, Pattern
+from lnml.core.points import Embedding, Points
 from lnml.kernels import get_kernels
-from lnml.kernels.protocol import Embedding, Multipliers, Pattern, Points
-from lnml.neighborhoods import Neighborhoods
 
 # Methods whose plain arrays are small and stay on the host; handles are converted all the same.
 HOST_ARGUMENTS = {

@@ -5,7 +5,7 @@ import pytest
 from oracles import nearest_targets, other_class, smoothed_hinge, squared_distances
 from toy_data import embedded, neighborhoods, sorted_blobs
 
-from lnml.kernels.protocol import Multipliers, Pattern
+from lnml.core.pairs import Multipliers, Pattern
 
 pytestmark = pytest.mark.usefixtures("device")
 

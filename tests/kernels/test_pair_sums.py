@@ -7,7 +7,7 @@ from devices import host_kernels
 from oracles import squared_distances
 from toy_data import embedded, neighborhoods, pattern_matrix, sorted_blobs
 
-from lnml.kernels.protocol import Pattern, round_ties
+from lnml.core.pairs import Pattern, round_ties
 
 pytestmark = pytest.mark.usefixtures("device")
 

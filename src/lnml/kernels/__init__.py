@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lnml.kernels.protocol import Kernels
-from lnml.tensors import is_tensor
+from lnml.kernels.tensors import is_tensor
 
 __all__ = ["device_of", "get_kernels"]
 

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Hinge, Multipliers, Pattern, Ranked, RowSample
+from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.cpu import assignment as _assignment
 from lnml.kernels.cpu import columns as _columns
 from lnml.kernels.cpu import hinge as _hinge
@@ -20,17 +23,6 @@ from lnml.kernels.cpu.distances import pattern_distances
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import gram, times_transposed
 from lnml.kernels.cpu.threads import run_tiles, single_threaded_blas
-from lnml.kernels.protocol import (
-    Columns,
-    Embedding,
-    Hinge,
-    Multipliers,
-    Pattern,
-    Points,
-    Ranked,
-    RowSample,
-)
-from lnml.neighborhoods.graph import Neighborhoods
 
 
 class CPUKernels:

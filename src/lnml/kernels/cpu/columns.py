@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.points import Columns, Points
 from lnml.kernels.cpu.products import centred, gram
-from lnml.kernels.protocol import Columns, Points
 
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from lnml.kernels.protocol import TIE_SPLIT
+from lnml.core.pairs import TIE_SPLIT
 
 # Reassociation lets the compiler use vector instructions; NaN and inf keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
+from lnml.core.pairs import Hinge, Multipliers, Pattern
+from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding, Hinge, Multipliers, Pattern
 
 _PAIRS_PER_TILE = 40_000
 

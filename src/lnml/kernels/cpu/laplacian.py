@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lnml.core.pairs import Pattern
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Pattern
 from lnml.kernels.tiles import row_tiles
 
 _ROWS_PER_TILE = 1024

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.kernels.protocol import Multipliers, Pattern, Points, RowSample
+from lnml.core.pairs import Multipliers, Pattern, RowSample
+from lnml.core.points import Points
 
 
 def row_maximum(values: np.ndarray, pairs: Pattern) -> np.ndarray:

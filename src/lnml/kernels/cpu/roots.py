@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lnml.core.points import Embedding, Points
 from lnml.kernels.cpu.distances import FAST, squared_distance
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding, Points
 from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS, TILE_COLUMNS = 80, 672

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from lnml.core.pairs import Pattern, TooManyPairs
+from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding, Pattern, TooManyPairs
 from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS = 256

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from lnml.core.points import Embedding
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
 from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding
 from lnml.kernels.tiles import row_tiles
 
 # Far rows looked at together: enough for a fast matrix product, few enough for little memory.

@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import (
-    Columns,
-    Embedding,
-    Hinge,
-    Multipliers,
-    Pattern,
-    Points,
-    Ranked,
-    RowSample,
-)
+from lnml.core.pairs import Hinge, Multipliers, Pattern, Ranked, RowSample
+from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
@@ -27,7 +19,7 @@ from lnml.kernels.torch import patterns as _patterns
 from lnml.kernels.torch import roots as _roots
 from lnml.kernels.torch import search as _search
 from lnml.kernels.torch import softmax as _softmax
-from lnml.kernels.torch.arrays import to_numpy, to_tensor
+from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.hinge import Triplets
 from lnml.kernels.torch.nearest import NearestSearch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding
+from lnml.core.points import Embedding
 from lnml.kernels.torch.softmax import Block, MomentSums, blocks, times_values
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Columns, Points
+from lnml.core.points import Columns, Points
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import float64_zeros, to_numpy, to_tensor
+from lnml.kernels.torch.basics import float64_zeros, to_numpy, to_tensor
 
 # Rows that are widened to float64 at once.
 _ROWS_PER_TILE = 65536

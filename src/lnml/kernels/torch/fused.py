@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lnml.kernels.torch.arrays import float64_zeros
+from lnml.kernels.torch.basics import float64_zeros
 from lnml.kernels.torch.patterns import PIECE, Joined, row_sums
 
 try:

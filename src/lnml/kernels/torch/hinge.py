@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from lnml.kernels.protocol import Embedding, Hinge
+from lnml.core.pairs import Hinge
+from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import float64_zeros
+from lnml.kernels.torch.basics import float64_zeros
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.patterns import TorchMultipliers, TorchPattern, offsets_of, row_sums
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import round_ties
+from lnml.core.pairs import round_ties
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import squared_norms
+from lnml.kernels.torch.basics import squared_norms
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import Passing, passing, scores_lister
 from lnml.kernels.torch.patterns import offsets_of

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Multipliers, Pattern, Points, RowSample
-from lnml.kernels.torch.arrays import to_numpy, to_tensor
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Multipliers, Pattern, RowSample
+from lnml.core.points import Points
+from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.columns import row_classes
-from lnml.neighborhoods.graph import Neighborhoods
 
 # Pairs that one program of the GPU works on (docs/gpu.md).
 PIECE = 128

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding, Points
+from lnml.core.points import Embedding, Points
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import centred, squared_norms, to_numpy, to_tensor
+from lnml.kernels.torch.basics import centred, squared_norms, to_numpy, to_tensor
 from lnml.kernels.torch.columns import gram
 from lnml.kernels.torch.distances import pair_distances
 

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding, TooManyPairs
+from lnml.core.pairs import TooManyPairs
+from lnml.core.points import Embedding
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import to_tensor
+from lnml.kernels.torch.basics import to_tensor
 from lnml.kernels.torch.columns import row_classes
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.fused import PRODUCT_DEPTH

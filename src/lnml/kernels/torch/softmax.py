@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding
+from lnml.core.points import Embedding
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import centred, float64_zeros, squared_norms
+from lnml.kernels.torch.basics import centred, float64_zeros, squared_norms
 from lnml.kernels.torch.columns import gram
 
 # Columns whose weighted values are summed in the type of the data; beyond in float64.
