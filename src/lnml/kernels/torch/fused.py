@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from lnml.kernels.torch.basics import float64_zeros
-from lnml.kernels.torch.patterns import PIECE, Joined, row_sums
+from lnml.kernels.torch.patterns import PIECE, row_sums
 
 try:
     import triton
@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from lnml.kernels.torch.hinge import Triplets
+    from lnml.kernels.torch.working_set import Joined
 
 # Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
