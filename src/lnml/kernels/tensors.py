@@ -1,4 +1,4 @@
-"""Torch tensors at the border of the library: in as data, out as results.
+"""Torch tensors that users pass in as data and get back as results.
 
 Nothing here imports torch before a tensor was given.
 """

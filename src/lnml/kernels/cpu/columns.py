@@ -1,4 +1,4 @@
-"""Data on their way into a fit: sorted, scaled, mapped; and what their columns look like."""
+"""Data are sorted, scaled and mapped before a fit; statistics of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Squared distances, and the rounding that makes ties ties."""
+"""Squared distances, rounded so that those equal in exact arithmetic compare equal."""
 
 from numba import njit
 

@@ -1,4 +1,4 @@
-"""Hinge terms over targets and candidate impostors, row by row."""
+"""Sums of hinge terms over the triplets of a working set, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small work over the pairs of patterns, row by row."""
+"""Counts, samples and lookups over the pairs of patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays between host and device."""
+"""Small helpers for tensors."""
 
 from __future__ import annotations
 

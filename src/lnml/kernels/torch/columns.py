@@ -1,4 +1,4 @@
-"""Data on their way into a fit, what their columns look like, and products over all rows."""
+"""Data are sorted, scaled and mapped before a fit; statistics of columns; sums over all rows."""
 
 from __future__ import annotations
 

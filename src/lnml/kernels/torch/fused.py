@@ -1,8 +1,8 @@
-"""Kernels that a GPU runs in one go, written in Triton: sums over the pairs of a row.
+"""Fused GPU kernels, written in Triton: sums over the pairs of a row.
 
-One program works on one row (or block of pairs) alone and adds in a fixed order,
-so that results do not vary from run to run. Where Triton or a GPU is missing,
-the same sums are made of torch operations; the tests compare both with NumPy.
+One program works on one row, or on a block of pairs, and adds in a fixed order, so
+that results do not vary from run to run. Without Triton or a GPU the same sums are
+computed by torch operations. The tests compare both with NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Hinge terms over targets and candidate impostors, a slot of the targets at a time."""
+"""Sums of hinge terms over the triplets of a working set.
+
+The slot of a target is its position in the list of its row. One slot of all rows is
+worked on at a time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ _NO_TARGET = -1e30
 
 
 class Triplets:
-    """Distances behind all triplets of an embedding.
+    """The triplets of a working set at an embedding, with their distances.
 
     Attributes
     ----------

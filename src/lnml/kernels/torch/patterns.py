@@ -1,4 +1,4 @@
-"""Pairs of rows on the device, and small work over them."""
+"""Pairs of rows on the device; counts, samples and lookups over them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PIECE = 128
 
 
 class TorchPattern(Neighborhoods):
-    """Pairs in tensors: ``indptr`` int64, ``indices`` int32; what is derived is kept."""
+    """Pairs in tensors: ``indptr`` int64, ``indices`` int32. Derived tensors are made once."""
 
     @property
     def n_rows(self) -> int:
@@ -50,9 +50,9 @@ class TorchPattern(Neighborhoods):
 
     @cached_property
     def pieces(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Lists cut into pieces of at most PIECE pairs, so that no list is much work.
+        """Lists cut into pieces of at most PIECE pairs, since one program works on one piece.
 
-        Row and first pair of every piece, and indptr of the pieces of the rows.
+        Returns row and first pair of every piece, and indptr of the pieces of the rows.
         """
         counts = (self.sizes + PIECE - 1) // PIECE
         offsets = offsets_of(counts)

@@ -110,7 +110,7 @@ def _make_filter(z: torch.Tensor, radius: torch.Tensor) -> _Filter:
     wide /= unit
     rounded = wide.to(kind)
     squares = rounded.double().square().sum(dim=1)
-    # Zeros fill up to a width that products on a GPU are made for.
+    # Columns of zeros: the width of products on a GPU is a multiple of PRODUCT_DEPTH.
     filling = torch.zeros_like(rounded[:, :1]).expand(-1, -(z.shape[1] + 3) % PRODUCT_DEPTH)
     right = torch.cat([rounded, _pieces(-0.5 * squares, kind), filling], dim=1)
     left = torch.cat([rounded, torch.ones_like(right[:, z.shape[1] :])], dim=1)

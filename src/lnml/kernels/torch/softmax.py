@@ -1,8 +1,8 @@
 """Softmax sums over all pairs of rows, a block of rows at a time: no n x n array.
 
-The exponent of every pair comes out of one matrix product: two columns appended
-to the coordinates carry the squared norms. Distances are in units of log 2, so
-that the exponential is a power of two.
+One matrix product gives the exponents of all pairs: two columns appended to the
+coordinates hold the squared norms. Distances are in units of log 2, so that the
+exponential is a power of two.
 """
 
 from __future__ import annotations
