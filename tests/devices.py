@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Multipliers, Pattern, WorkingSet
+from lnml.core.points import Embedding, Points
 from lnml.kernels import get_kernels
-from lnml.kernels.protocol import Embedding, Multipliers, Pattern, Points
-from lnml.neighborhoods import Neighborhoods
 
 # Methods whose plain arrays are small and stay on the host; handles are converted all the same.
 HOST_ARGUMENTS = {
@@ -26,6 +27,10 @@ def host(values):
     if isinstance(values, Multipliers):
         parts = (values.indptr, values.impostor, values.slot, values.value)
         return Multipliers(*(host(part) for part in parts))
+    if isinstance(values, WorkingSet):
+        return WorkingSet(
+            *(host(p) for p in (values.targets, values.candidates, values.multipliers))
+        )
     if isinstance(values, tuple):
         converted = [host(part) for part in values]
         return type(values)(*converted) if hasattr(values, "_fields") else tuple(converted)
@@ -33,41 +38,45 @@ def host(values):
 
 
 class HostKernels:
-    """Passes every call on to the kernels of a device, and brings its results back."""
+    """Passes every call on to the kernels of a device, and brings its results back.
 
-    def __init__(self, kernels):
+    ``methods`` are those of the kernels, or of their arrays.
+    """
+
+    def __init__(self, kernels, methods=None):
         self.kernels = kernels
+        self.methods = kernels if methods is None else methods
+
+    @property
+    def arrays(self):
+        return HostKernels(self.kernels, self.kernels.arrays)
 
     def __getattr__(self, name):
-        method = getattr(self.kernels, name)
+        method = getattr(self.methods, name)
 
         def call(*args, **kwargs):
             arrays = name not in HOST_ARGUMENTS
-            known = {}
-            args = [self._there(value, arrays, known) for value in args]
-            kwargs = {key: self._there(value, arrays, known) for key, value in kwargs.items()}
+            args = [self._there(value, arrays) for value in args]
+            kwargs = {key: self._there(value, arrays) for key, value in kwargs.items()}
             return host(method(*args, **kwargs))
 
         return method if name == "session" else call
 
-    def _there(self, value, arrays, known):
-        """A value on the device; the same object gives the same tensor within a call."""
-        if id(value) not in known:
-            known[id(value)] = self._converted(value, arrays, known)
-        return known[id(value)]
-
-    def _converted(self, value, arrays, known):
+    def _there(self, value, arrays):
+        """A value on the device."""
         if isinstance(value, np.ndarray):
-            return self.kernels.array(value) if arrays else value
+            return self.kernels.arrays.array(value) if arrays else value
         if isinstance(value, Points):
-            return Points(self._there(value.data, True, known), value.class_start)
+            return Points(self._there(value.data, True), value.class_start)
         if isinstance(value, Embedding):
-            points = self._there(value.points, True, known)
-            return Embedding(self._there(value.coordinates, True, known), points)
+            points = self._there(value.points, True)
+            return Embedding(self._there(value.coordinates, True), points)
         if isinstance(value, Pattern):
             return self.kernels.pattern(value)
+        if isinstance(value, WorkingSet):
+            return self.kernels.working_set(value.targets, value.candidates, value.multipliers)
         if isinstance(value, list | tuple):
-            converted = [self._there(part, arrays, known) for part in value]
+            converted = [self._there(part, arrays) for part in value]
             return type(value)(*converted) if hasattr(value, "_fields") else type(value)(converted)
         return value
 

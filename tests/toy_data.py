@@ -3,10 +3,10 @@
 import numpy as np
 from devices import host_kernels
 
+from lnml.core.neighborhoods import Neighborhoods
 from lnml.datasets import load_dataset
 from lnml.kernels import get_kernels
-from lnml.neighborhoods import Neighborhoods
-from lnml.objectives.contract import TrainingSet
+from lnml.kernels.training import TrainingSet
 
 
 def blobs(seed, class_sizes, n_features, separation=1.0):

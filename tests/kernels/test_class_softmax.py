@@ -15,7 +15,7 @@ SIZES = [[30, 1, 45], [1500, 700], [2] * 200 + [1000]]
 
 
 def dense(embedding, y):
-    """p, and values^T Lap(W + W^T) data for the coordinates and for the data."""
+    """p, and V^T Lap(W + W^T) data, V the coordinates and V the data."""
     Z, X = (a.astype(np.float64) for a in (embedding.coordinates, embedding.points.data))
     P = oracles.neighbor_probabilities(oracles.squared_distances(Z))
     same = y[:, None] == y
@@ -32,9 +32,8 @@ def test_shares_and_moments(class_sizes, dtype, rtol):
     components = 0.3 * np.random.default_rng(3).standard_normal((2, 5))
     embedding = kernels.embed(embedding.points, components)
     expected_share, *expected = dense(embedding, y)
-    both = (embedding.coordinates, embedding.points.data)
-    for values, moment in zip(both, expected, strict=True):
-        share, found = kernels.class_softmax(embedding, values)
+    for full, moment in zip((False, True), expected, strict=True):
+        share, found = kernels.class_softmax(embedding, full=full)
         np.testing.assert_allclose(share, expected_share, rtol=rtol, atol=rtol)
         np.testing.assert_allclose(found, moment, atol=rtol * np.abs(moment).max())
 
@@ -51,16 +50,15 @@ def with_outliers(offset):
 
 @pytest.mark.parametrize("dtype, offset, rtol", [(np.float64, 40, 1e-9), (np.float32, 12, 1e-3)])
 def test_rows_far_from_all_others(dtype, offset, rtol):
-    """Their exp(-D_ij) are too small for numbers of their type."""
+    """Their exp(-D_ij) underflow."""
     X, y = with_outliers(offset)
     kernels, embedding = embedded(X, y, dtype)
     embedding = kernels.embed(embedding.points, np.diag([1.0, 0.9, 1.1]))
     distances = oracles.squared_distances(embedding.coordinates)
     assert (np.exp(-distances[[7, 300]]).astype(dtype).sum(axis=1) == 1.0).all()
     expected_share, *expected = dense(embedding, y)
-    both = (embedding.coordinates, embedding.points.data)
-    for values, moment in zip(both, expected, strict=True):
-        share, found = kernels.class_softmax(embedding, values)
+    for full, moment in zip((False, True), expected, strict=True):
+        share, found = kernels.class_softmax(embedding, full=full)
         np.testing.assert_allclose(share, expected_share, rtol=rtol, atol=rtol)
         np.testing.assert_allclose(found, moment, atol=rtol * np.abs(moment).max())
     log_z = oracles.log_normalizers(distances)
@@ -75,7 +73,7 @@ def test_any_scale_with_ties_and_duplicates(seed, log_scale):
     y = np.unique(y, return_inverse=True)[1]
     kernels, embedding = embedded(Z, y)
     expected_share, _, expected = dense(embedding, y)
-    share, found = kernels.class_softmax(embedding, embedding.points.data)
+    share, found = kernels.class_softmax(embedding, full=True)
     rounding = 1e-12 + 100 * np.finfo(float).eps * (Z**2).sum(axis=1).max()
     np.testing.assert_allclose(share, expected_share, atol=rounding)
     np.testing.assert_allclose(found, expected, atol=rounding * (1.0 + np.abs(Z).max() ** 2) * 40)
@@ -89,6 +87,6 @@ def test_bitwise_equal_whatever_the_number_of_threads(offset, monkeypatch):
     for count in (1, 4):
         monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
         with kernels.session():
-            share, moment = kernels.class_softmax(embedding, embedding.points.data)
+            share, moment = kernels.class_softmax(embedding, full=True)
         results.append(share.tobytes() + moment.tobytes())
     assert results[0] == results[1]

@@ -5,7 +5,7 @@ import pytest
 from oracles import nearest_targets, other_class, smoothed_hinge, squared_distances
 from toy_data import embedded, neighborhoods, sorted_blobs
 
-from lnml.kernels.protocol import Multipliers, Pattern
+from lnml.core.pairs import Multipliers, Pattern, WorkingSet
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -98,7 +98,7 @@ def toy(seed, dtype=np.float64):
 @pytest.mark.parametrize("seed", range(2))
 def test_without_multipliers(seed, gamma):
     kernels, embedding, D, _, targets, candidates = toy(seed)
-    found = kernels.hinge(embedding, targets, candidates, gamma, None)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates), gamma)
     assert_hinge(found, D, targets, candidates, gamma, {})
 
 
@@ -107,14 +107,14 @@ def test_without_multipliers(seed, gamma):
 def test_with_multipliers(seed, gamma):
     kernels, embedding, D, y, targets, candidates = toy(seed)
     multipliers, by_triplet = some_multipliers(targets, y, seed)
-    found = kernels.hinge(embedding, targets, candidates, gamma, multipliers)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), gamma)
     assert_hinge(found, D, targets, candidates, gamma, by_triplet)
 
 
 def test_float32_sums_in_float64():
     kernels, embedding, D, y, targets, candidates = toy(0, np.float32)
     multipliers, by_triplet = some_multipliers(targets, y, 0)
-    found = kernels.hinge(embedding, targets, candidates, 0.3, multipliers)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), 0.3)
     assert_hinge(found, D, targets, candidates, 0.3, by_triplet, rtol=1e-5)
 
 
@@ -128,17 +128,17 @@ def test_a_block_of_rows():
         )
         for pattern in (targets, candidates)
     ]
-    found = kernels.hinge(embedding, *blocks, 0.1, None, first_row=lo)
+    found = kernels.hinge(embedding, WorkingSet(*blocks), 0.1, first_row=lo)
     assert_hinge(found, D, *blocks, 0.1, {}, first_row=lo)
 
 
 def test_no_candidates():
     kernels, embedding, _, y, targets, _ = toy(0)
     nobody = Pattern(np.zeros(y.size + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-    found = kernels.hinge(embedding, targets, nobody, 0.1, None)
+    found = kernels.hinge(embedding, WorkingSet(targets, nobody), 0.1)
     assert (found.smoothed, found.exact, found.slope_sum, found.n_active) == (0.0, 0.0, 0.0, 0)
     assert not found.target_weights.any()
-    assert kernels.slopes(embedding, targets, nobody, 0.1, None).value.size == 0
+    assert kernels.slopes(embedding, WorkingSet(targets, nobody), 0.1).value.size == 0
 
 
 def test_known_answer():
@@ -147,7 +147,7 @@ def test_known_answer():
     kernels, embedding = embedded(Z, np.array([0, 0, 0, 1]))
     targets = Pattern(np.array([0, 2, 2, 2, 2]), np.array([1, 2], dtype=np.int32))
     candidates = Pattern(np.array([0, 1, 1, 1, 1]), np.array([3], dtype=np.int32))
-    found = kernels.hinge(embedding, targets, candidates, 0.5, None)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.5)
     np.testing.assert_allclose(found.target_hinge, [0.0, 2.0], atol=1e-12)
     np.testing.assert_allclose(found.target_weights, [0.0, 1.0])
     np.testing.assert_allclose(found.candidate_weights, [1.0])
@@ -156,7 +156,7 @@ def test_known_answer():
     multipliers = Multipliers(
         np.array([0, 1, 1, 1, 1]), np.array([3], "i4"), np.array([0], "i4"), np.array([1.0])
     )
-    found = kernels.hinge(embedding, targets, candidates, 4.0, multipliers)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), 4.0)
     np.testing.assert_allclose(found.target_weights, [0.75, 0.5])
     np.testing.assert_allclose(found.smoothed, -0.75 - 2.0 * 0.0625 + 1.0 - 2.0 * 0.25)
 
@@ -166,7 +166,7 @@ def test_known_answer():
 def test_slopes(gamma, known):
     kernels, embedding, D, y, targets, candidates = toy(1)
     multipliers, by_triplet = some_multipliers(targets, y, 1) if known else (None, {})
-    found = kernels.slopes(embedding, targets, candidates, gamma, multipliers)
+    found = kernels.slopes(embedding, WorkingSet(targets, candidates, multipliers), gamma)
     *_, slopes = dense_hinge(D, targets, candidates, gamma, by_triplet)
     expected = {triplet: a for triplet, a in slopes.items() if a > 0.0}
     as_triplets = {}
@@ -185,9 +185,9 @@ def test_slopes(gamma, known):
 def test_slopes_become_the_next_multipliers():
     """Taking slopes as multipliers: the smoothed value then has the same slopes at gamma -> inf."""
     kernels, embedding, _, _, targets, candidates = toy(2)
-    multipliers = kernels.slopes(embedding, targets, candidates, 0.5, None)
-    before = kernels.hinge(embedding, targets, candidates, 0.5, None)
-    after = kernels.hinge(embedding, targets, candidates, 1e12, multipliers)
+    multipliers = kernels.slopes(embedding, WorkingSet(targets, candidates), 0.5)
+    before = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.5)
+    after = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), 1e12)
     np.testing.assert_allclose(after.target_weights, before.target_weights, rtol=1e-9)
     np.testing.assert_allclose(after.candidate_weights, before.candidate_weights, atol=1e-9)
 
@@ -200,12 +200,12 @@ def test_many_tiles_agree_with_row_by_row_sums():
     targets = neighborhoods(nearest_targets(D, y, 2))
     candidates = kernels.within(embedding, np.full(y.size, np.inf))
     assert candidates.size == 2 * 250 * 250
-    found = kernels.hinge(embedding, targets, candidates, 0.2, None)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.2)
     rows, columns = targets.pairs()
     h = np.where(other_class(y)[rows], 1.0 + D[rows, columns][:, None] - D[rows], -np.inf)
     np.testing.assert_allclose(found.target_hinge, np.maximum(h, 0.0).sum(axis=1), rtol=1e-10)
     slopes = np.clip(h / 0.2, 0.0, 1.0)
     np.testing.assert_allclose(found.target_weights, slopes.sum(axis=1), rtol=1e-10)
-    multipliers = kernels.slopes(embedding, targets, candidates, 0.2, None)
+    multipliers = kernels.slopes(embedding, WorkingSet(targets, candidates), 0.2)
     assert multipliers.value.size == (slopes > 0.0).sum() > 4096
     np.testing.assert_allclose(multipliers.value.sum(), slopes.sum(), rtol=1e-10)

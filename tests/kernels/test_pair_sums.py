@@ -7,7 +7,7 @@ from devices import host_kernels
 from oracles import squared_distances
 from toy_data import embedded, neighborhoods, pattern_matrix, sorted_blobs
 
-from lnml.kernels.protocol import Pattern, round_ties
+from lnml.core.pairs import Pattern, round_ties
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -32,7 +32,7 @@ def test_embedding_and_its_rows(dtype, rtol):
     embedding = kernels.embed(points, components)
     assert embedding.coordinates.dtype == dtype
     np.testing.assert_allclose(embedding.coordinates, X @ components.T, rtol=rtol, atol=rtol)
-    rows = kernels.rows(embedding, np.array([4, 0]))
+    rows = kernels.arrays.rows(embedding, np.array([4, 0]))
     assert rows.dtype == np.float64
     np.testing.assert_allclose(rows, X[[4, 0]] @ components.T, rtol=rtol, atol=rtol)
 
@@ -97,7 +97,7 @@ def test_log_normalizers(class_sizes, dtype, rtol):
 
 
 def softmax_moments(embedding, row_weights):
-    """Log Z and values^T Lap(P + P^T) data for the coordinates and for the data."""
+    """Log Z and V^T Lap(P + P^T) data, V the coordinates and V the data."""
     Z, X = (a.astype(np.float64) for a in (embedding.coordinates, embedding.points.data))
     D = squared_distances(Z)
     laplacian = oracles.laplacian(row_weights[:, None] * oracles.neighbor_probabilities(D))
@@ -113,9 +113,8 @@ def test_softmax_moments(class_sizes, dtype, rtol):
     embedding = kernels.embed(embedding.points, rng.standard_normal((2, 5)))
     row_weights = rng.uniform(0.0, 2.0, y.size) * (rng.random(y.size) < 0.8)
     expected_log_z, *expected = softmax_moments(embedding, row_weights)
-    both = (embedding.coordinates, embedding.points.data)
-    for values, moment in zip(both, expected, strict=True):
-        log_z, found = kernels.softmax(embedding, row_weights, values)
+    for full, moment in zip((False, True), expected, strict=True):
+        log_z, found = kernels.softmax(embedding, row_weights, full=full)
         np.testing.assert_allclose(log_z, expected_log_z, rtol=rtol, atol=rtol)
         np.testing.assert_allclose(found, moment, rtol=rtol, atol=rtol * np.abs(moment).max())
 
@@ -130,7 +129,7 @@ def test_softmax_where_the_nearest_row_is_in_another_block(dtype, rtol, scale):
     kernels, embedding = embedded(scale * X, np.zeros(2 * half, dtype=int), dtype)
     row_weights = np.ones(2 * half)
     expected_log_z, moment, _ = softmax_moments(embedding, row_weights)
-    log_z, found = kernels.softmax(embedding, row_weights, embedding.points.data)
+    log_z, found = kernels.softmax(embedding, row_weights, full=True)
     largest = np.abs(embedding.coordinates).max() ** 2
     precision = 20 * np.finfo(dtype).eps * largest
     np.testing.assert_allclose(log_z, expected_log_z, rtol=rtol, atol=precision)

@@ -5,7 +5,7 @@ import pytest
 from oracles import other_class, squared_distances
 from toy_data import embedded, lattice, pattern_matrix, sorted_blobs
 
-from lnml.kernels.protocol import TooManyPairs
+from lnml.core.pairs import TooManyPairs
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.kernels.protocol import Ranked
-from lnml.neighborhoods.graph import Neighborhoods
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Ranked
 
 
 def listed(columns: np.ndarray) -> tuple[Neighborhoods, np.ndarray]:

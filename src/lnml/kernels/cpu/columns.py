@@ -1,4 +1,4 @@
-"""Data on their way into a fit: sorted, scaled, mapped; and what their columns look like."""
+"""Data are sorted, scaled and mapped before a fit; statistics of their columns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.points import Columns, Points
 from lnml.kernels.cpu.products import centred, gram
-from lnml.kernels.protocol import Columns, Points
 
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:

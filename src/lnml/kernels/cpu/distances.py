@@ -1,8 +1,8 @@
-"""Squared distances, and the rounding that makes ties ties."""
+"""Squared distances, rounded so that those equal in exact arithmetic compare equal."""
 
 from numba import njit
 
-from lnml.kernels.protocol import TIE_SPLIT
+from lnml.core.pairs import TIE_SPLIT
 
 # Reassociation lets the compiler use vector instructions; NaN and inf keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}

@@ -21,7 +21,10 @@ LOWEST = {"float64": -2000.0, "float32": -220.0}
 
 
 class PowerConstants(NamedTuple):
-    """What :func:`shifted_power` needs to know of a type; compilers keep arguments in registers."""
+    """Constants of :func:`shifted_power` for one type.
+
+    They are an argument because compilers keep arguments in registers.
+    """
 
     magic: Any
     lowest: Any
@@ -47,7 +50,7 @@ CONSTANTS = {"float64": _constants("float64", 52, 9), "float32": _constants("flo
 
 @njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
 def shifted_power(t, constants):
-    """2**(t + SHIFT), t being held between LOWEST and 0; with the CONSTANTS of its type."""
+    """2**(t + SHIFT), t being clipped to LOWEST..0 first; with the CONSTANTS of its type."""
     t = max(min(t, constants.highest), constants.lowest)
     shifted = t + constants.magic
     rest = t - (shifted - constants.magic)

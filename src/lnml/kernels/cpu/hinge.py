@@ -1,4 +1,4 @@
-"""Hinge terms over targets and candidate impostors, row by row."""
+"""Sums of hinge terms over the triplets of a working set, row by row."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
+from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
+from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding, Hinge, Multipliers, Pattern
 
 _PAIRS_PER_TILE = 40_000
 
@@ -24,26 +25,19 @@ def work_tiles(candidates: Pattern) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 
 
-def no_multipliers(n_rows: int) -> Multipliers:
-    """All multipliers zero."""
+def _multipliers_of(working: WorkingSet) -> Multipliers:
+    """Multipliers of a working set; an empty list if all are zero."""
+    if working.multipliers is not None:
+        return working.multipliers
     empty = np.zeros(0, dtype=np.int32)
-    return Multipliers(np.zeros(n_rows + 1, dtype=np.int64), empty, empty, np.zeros(0))
+    indptr = np.zeros(working.targets.indptr.size, dtype=np.int64)
+    return Multipliers(indptr, empty, empty, np.zeros(0))
 
 
-def hinge(
-    embedding: Embedding,
-    targets: Pattern,
-    candidates: Pattern,
-    gamma: float,
-    multipliers: Multipliers,
-    first_row: int = 0,
-) -> Hinge:
-    """See :meth:`lnml.kernels.protocol.Kernels.hinge`.
-
-    Row i of ``targets`` and ``candidates`` is row ``first_row + i`` of the
-    embedding, so a search over a range of rows can be evaluated on its own.
-    """
-    z = embedding.coordinates
+def hinge(embedding: Embedding, working: WorkingSet, gamma: float, first_row: int) -> Hinge:
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
+    z, targets, candidates = embedding.coordinates, working.targets, working.candidates
+    multipliers = _multipliers_of(working)
     target_weights = np.zeros(targets.size)
     candidate_weights = np.zeros(candidates.size)
     target_hinge = np.zeros(targets.size)
@@ -83,15 +77,10 @@ def hinge(
     )
 
 
-def slopes(
-    embedding: Embedding,
-    targets: Pattern,
-    candidates: Pattern,
-    gamma: float,
-    multipliers: Multipliers,
-) -> Multipliers:
+def slopes(embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
     """See :meth:`lnml.kernels.protocol.Kernels.slopes`."""
-    z = embedding.coordinates
+    z, targets, candidates = embedding.coordinates, working.targets, working.candidates
+    multipliers = _multipliers_of(working)
 
     def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
         capacity = 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lnml.core.pairs import Hinge, Pattern, WorkingSet
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Pattern
 from lnml.kernels.tiles import row_tiles
 
 _ROWS_PER_TILE = 1024
@@ -37,6 +37,15 @@ def laplacian(
         row_tiles(n, _ROWS_PER_TILE),
     )
     return out
+
+
+def slope_laplacian(working: WorkingSet, terms: Hinge, values: np.ndarray) -> np.ndarray:
+    """See :meth:`lnml.kernels.protocol.Kernels.slope_laplacian`."""
+    edges = [
+        (working.targets, terms.target_weights, 1.0),
+        (working.candidates, terms.candidate_weights, -1.0),
+    ]
+    return laplacian(edges, values)
 
 
 @njit(nogil=True, cache=True)

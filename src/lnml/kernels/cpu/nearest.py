@@ -1,4 +1,8 @@
-"""Exact k nearest neighbours: a matrix product to filter, differences to decide."""
+"""Exact k nearest neighbours.
+
+A matrix product bounds all distances; those that may be among the nearest are
+computed from differences.
+"""
 
 from __future__ import annotations
 

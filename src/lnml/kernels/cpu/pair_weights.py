@@ -1,8 +1,8 @@
 """Compiled sums over the weights exp(-D_ij) of all pairs of rows, a tile at a time.
 
-The weights are symmetric, so each pair is met once, as i < j, and serves both its
-rows. Distances are in units of log 2, so that weights are powers of two; all are
-2**SHIFT times as large as they should be, which keeps long distances from underflow.
+The weights are symmetric, so each pair i < j is visited once and added to the sums
+of both its rows. Distances are in units of log 2, so that weights are powers of two.
+All weights are multiplied by 2**SHIFT, so that those of long distances do not underflow.
 
 Arguments of both functions:
 

@@ -1,19 +1,11 @@
-"""Small work over the pairs of patterns, row by row."""
+"""Counts, samples and lookups over the pairs of patterns."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lnml.kernels.protocol import Multipliers, Pattern, Points, RowSample
-
-
-def row_maximum(values: np.ndarray, pairs: Pattern) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.row_maximum`."""
-    out = np.full(pairs.indptr.size - 1, -np.inf)
-    filled = pairs.sizes > 0
-    if filled.any():
-        out[filled] = np.maximum.reduceat(values, pairs.indptr[:-1][filled])
-    return out
+from lnml.core.pairs import Multipliers, Pattern, RowSample
+from lnml.core.points import Points
 
 
 def sample_rows(
@@ -36,15 +28,14 @@ def count_triplets(points: Points, targets: Pattern, impostors: Pattern | None) 
 
 def carry_over(old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
     """See :meth:`lnml.kernels.protocol.Kernels.carry_over`."""
-    if old_targets is targets:
-        return old
     n = targets.indptr.size - 1
     row = np.repeat(np.arange(n), np.diff(old.indptr))
     pair = row * n + old_targets.indices[old_targets.indptr[row] + old.slot]
     new_row = np.repeat(np.arange(n), targets.sizes)
     new_pairs = new_row * n + targets.indices
-    place = np.minimum(np.searchsorted(new_pairs, pair), new_pairs.size - 1)
-    kept = new_pairs[place] == pair
+    place = np.searchsorted(new_pairs, pair)
+    kept = place < new_pairs.size
+    kept[kept] = new_pairs[place[kept]] == pair[kept]
     slot = (place - targets.indptr[row])[kept].astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[kept], minlength=n))])
     return Multipliers(indptr, old.impostor[kept], slot, old.value[kept])

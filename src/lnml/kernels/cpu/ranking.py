@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from lnml.kernels.protocol import Ranked
+from lnml.core.pairs import Ranked
 
 
 def rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:

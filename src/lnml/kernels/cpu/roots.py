@@ -1,7 +1,7 @@
 """Sums of distances over all pairs of different class, a tile at a time: no n x n array.
 
-Rows are sorted by class, so each pair is met once: the partners of a row are
-the rows after the end of its class.
+Rows are sorted by class. Each pair is visited once: the partners of a row are the
+rows after the end of its class.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lnml.core.points import Embedding, Points
 from lnml.kernels.cpu.distances import FAST, squared_distance
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding, Points
 from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS, TILE_COLUMNS = 80, 672
 # Blocks are summed in this many groups whatever the number of threads, so that
 # the result does not depend on it.
 GROUPS = 4
-# A distance is bent where it is shorter than this share of the typical one.
+# Below this share of the typical distance the square root is replaced by its tangent.
 LEAST_ROOT = {"float64": 1e-8, "float32": 1e-4}
 # Squared distances below this share of the squared norms lose too many digits
 # in a matrix product, and are computed from differences.

@@ -2,8 +2,8 @@
 
 A float32 matrix product over the few leading principal coordinates bounds
 every distance from below; the pairs that pass are verified with all of them.
-Rows are sorted by class, so a row's partners are two contiguous ranges, and a
-search over all rows computes each pair once and reads it both ways.
+Rows are sorted by class, so the partners of a row are two contiguous ranges. A
+search over all rows computes each pair once and uses it for both rows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from lnml.core.pairs import Pattern, TooManyPairs
+from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding, Pattern, TooManyPairs
 from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS = 256
@@ -25,7 +26,7 @@ _SEGMENT = 128
 # in units of one coordinate of the matrix product (measured, docs/performance.md).
 FILTER_COST = 30.0
 VERIFY_COST = 12.0
-# Up to this many rows a search is so quick that choosing coordinates costs more.
+# Up to this many rows all coordinates are used: choosing some would take longer.
 SMALL = 2048
 UNDERFLOW = 1e-30
 SAMPLE_ROWS = 64

@@ -1,8 +1,8 @@
 """Softmax over all pairs of rows, P_ij = exp(-D_ij) / Z_i: no n x n array.
 
-One pass over the pairs sums up the normalisers Z_i, another one what is weighted
-by P. Rows so far from all others that their weights are too small for numbers are
-looked at again, each in a scale of its own.
+One pass over the pairs sums the normalisers Z_i, a second one what is weighted by P.
+Where a row is so far from all others that its weights exp(-D_ij) underflow, its sums
+are computed again, with weights relative to the largest of the row.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from lnml.core.points import Embedding
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
 from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.protocol import Embedding
 from lnml.kernels.tiles import row_tiles
 
 # Far rows looked at together: enough for a fast matrix product, few enough for little memory.
@@ -52,18 +52,18 @@ def log_normalizers(embedding: Embedding) -> np.ndarray:
 
 
 def softmax(
-    embedding: Embedding, row_weights: np.ndarray, values: np.ndarray
+    embedding: Embedding, row_weights: np.ndarray, full: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
     pairs = PairSoftmax(embedding, by_class=False)
-    return pairs.log_normalizers, pairs.moment(row_weights[None], values)
+    return pairs.log_normalizers, pairs.moment(row_weights[None], full)
 
 
-def class_softmax(embedding: Embedding, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def class_softmax(embedding: Embedding, full: bool) -> tuple[np.ndarray, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
     pairs = PairSoftmax(embedding, by_class=True)
     other, own = pairs.shares
-    return own, pairs.moment(np.stack([-own, other]), values)
+    return own, pairs.moment(np.stack([-own, other]), full)
 
 
 class PairSoftmax:
@@ -87,9 +87,9 @@ class PairSoftmax:
 
     def __init__(self, embedding: Embedding, by_class: bool) -> None:
         points = embedding.points
-        self.data = points.data
+        self.data, self.coordinates = points.data, embedding.coordinates
         n, dtype = self.data.shape[0], self.data.dtype
-        z = centred(embedding.coordinates)
+        z = centred(self.coordinates)
         # In these coordinates exp(-D_ij) is 2 to the power of minus the squared distance.
         z *= dtype.type(np.sqrt(1.0 / np.log(2.0)))
         columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
@@ -115,7 +115,8 @@ class PairSoftmax:
         total = totals.sum(axis=0)
         self.log_normalizers = np.log(total) - np.log(2.0) * SHIFT[name]
         self.shares = totals / total
-        # Where weights that are held at the lowest may matter; NaN counts, too.
+        # Weights below 2**LOWEST are rounded up to it. In rows with so small a total that this
+        # may matter, and in those with NaN, the sums are not used.
         least = n * 2.0 ** (SHIFT[name] + LOWEST[name]) / np.finfo(name).eps
         far = ~(total > least)
         self._factors = np.where(far, 0.0, 1.0 / total)
@@ -129,23 +130,23 @@ class PairSoftmax:
 
         run_tiles(of_far_rows, self._far)
 
-    def moment(self, coefficients: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """values^T Lap(W + W^T) data, W_ij = coefficient_i P_ij.
+    def moment(self, coefficients: np.ndarray, full: bool) -> np.ndarray:
+        """V^T Lap(W + W^T) data, W_ij = coefficient_i P_ij.
 
         Parameters
         ----------
         coefficients : ndarray of shape (n_kinds, n)
             For partners of other classes (first) and of the row's class (last).
-        values : ndarray of shape (n, m)
-            The data themselves, or others.
+        full : bool
+            Whether V are the data; else they are the coordinates.
         """
         data = centred(self.data)
-        if values is self.data:
+        if full:
             # A matrix A with A + A^T = W + W^T is enough, and half the work.
             degree, product = self._products(coefficients, data, mirror=False)
             half = gram(0.5 * degree[:, None] * data - product, data)
             return half + half.T
-        values = centred(values)
+        values = centred(self.coordinates)
         degree, product = self._products(coefficients, values, mirror=True)
         return gram(degree[:, None] * values - product, data)
 
@@ -192,7 +193,8 @@ class PairSoftmax:
     def _far_rows(self, rows: np.ndarray) -> Iterator[FarRows]:
         """Yield the softmax of some rows, block by block."""
         z, norms = (a.astype(np.float64, copy=False) for a in (self.z, self.norms))
-        # All partners below this share of the nearest together do not reach the last digit.
+        # Partners whose weight is below this share of the largest are left out: all of them
+        # together do not change the last digit of a sum.
         negligible = np.log2(np.finfo(self.data.dtype).eps / len(z)) - 1.0
         for low in range(0, rows.size, FAR_BLOCK):
             some = rows[low : low + FAR_BLOCK]
@@ -200,7 +202,7 @@ class PairSoftmax:
             exponents[np.arange(some.size), some] = -np.inf
             largest = exponents.max(axis=1)
             exponents -= largest[:, None]
-            # NaN counts, too.
+            # Written so that NaN is kept.
             at, partner = np.nonzero(~(exponents <= negligible))
             weights = np.exp2(exponents[at, partner])
             total = np.bincount(at, weights, some.size)

@@ -1,8 +1,9 @@
 """One pool of threads for all fits of a process, and BLAS kept out of its way.
 
 Compiled tiles release the GIL, so plain Python threads run them side by side.
-A single shared pool cannot oversubscribe the machine however many fits run at
-once, is indifferent to numba's threading layers, and is made anew after a fork.
+There is a single pool, so there are never more threads than cores, however many
+fits run at once. It does not use numba's threading layers. A forked process makes
+its own.
 """
 
 from __future__ import annotations

@@ -1,39 +1,48 @@
-"""Arrays between host and device."""
+"""Array verbs of a torch device."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
-
-def to_tensor(values: Any, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Values on the device; NumPy arrays are not copied where the device is the CPU."""
-    if isinstance(values, np.ndarray) and not values.flags.writeable:
-        values = values.copy()
-    if isinstance(values, np.ndarray):
-        # Torch knows no negative strides.
-        values = np.ascontiguousarray(values)
-    return torch.as_tensor(values, device=device, dtype=dtype)
+from lnml.core.pairs import Pattern
+from lnml.core.points import Embedding, Points
+from lnml.kernels.protocol import Arrays
+from lnml.kernels.torch.basics import to_numpy, to_tensor
+from lnml.kernels.torch.columns import row_classes
+from lnml.kernels.torch.patterns import as_pattern
 
 
-def to_numpy(values: torch.Tensor) -> np.ndarray:
-    """Values on the host."""
-    return values.detach().cpu().numpy()
+class TorchArrays(Arrays):
+    """See :class:`lnml.kernels.protocol.Arrays`; values are tensors.
 
+    Parameters
+    ----------
+    device : torch.device
+        Where they are.
+    """
 
-def float64_zeros(shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-    """Zeros in float64 on the device of another tensor."""
-    return torch.zeros(shape, dtype=torch.float64, device=like.device)
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
 
+    def array(self, values: np.ndarray) -> torch.Tensor:
+        return to_tensor(values, self.device)
 
-def centred(values: torch.Tensor) -> torch.Tensor:
-    """Return values minus their column means."""
-    return values - values.mean(dim=0, dtype=torch.float64).to(values.dtype)
+    def to_host(self, values: torch.Tensor) -> np.ndarray:
+        return to_numpy(values)
 
+    def log(self, values: torch.Tensor) -> torch.Tensor:
+        return values.double().log()
 
-def squared_norms(values: torch.Tensor) -> torch.Tensor:
-    """Squared length of every row."""
-    return torch.linalg.vecdot(values, values)
+    def per_pair(self, row_values: torch.Tensor, pairs: Pattern) -> torch.Tensor:
+        return row_values.double()[as_pattern(pairs, self.device).rows]
+
+    def per_row(self, class_values: np.ndarray, points: Points) -> torch.Tensor:
+        return self.array(class_values)[row_classes(points)]
+
+    def row_maximum(self, values: torch.Tensor, pairs: Pattern) -> torch.Tensor:
+        offsets = as_pattern(pairs, self.device).indptr
+        return torch.segment_reduce(values, "max", offsets=offsets, initial=-torch.inf)
+
+    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
+        return to_numpy(embedding.coordinates[to_tensor(indices, self.device)].double())

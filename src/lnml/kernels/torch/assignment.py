@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from lnml.kernels.protocol import Ranked
+from lnml.core.pairs import Ranked
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of
 
 

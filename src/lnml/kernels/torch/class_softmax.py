@@ -8,15 +8,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding
+from lnml.core.points import Embedding
 from lnml.kernels.torch.softmax import Block, MomentSums, blocks, times_values
 
 
-def class_softmax(
-    embedding: Embedding, values: torch.Tensor, room: int
-) -> tuple[torch.Tensor, np.ndarray]:
+def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[torch.Tensor, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
-    sums = MomentSums(embedding, values)
+    sums = MomentSums(embedding, full)
     shares = []
     for block in blocks(embedding, room):
         parts = list(_own_parts(block, embedding.points.class_start))

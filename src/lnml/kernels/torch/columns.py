@@ -1,13 +1,13 @@
-"""Data on their way into a fit, what their columns look like, and products over all rows."""
+"""Data are sorted, scaled and mapped before a fit; statistics of columns; sums over all rows."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Columns, Points
+from lnml.core.points import Columns, Points
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import float64_zeros, to_numpy, to_tensor
+from lnml.kernels.torch.basics import float64_zeros, to_numpy, to_tensor
 
 # Rows that are widened to float64 at once.
 _ROWS_PER_TILE = 65536

@@ -1,4 +1,4 @@
-"""The device a fit runs on: its name, its memory, and the state of torch around a fit."""
+"""The device a fit runs on: its name, its memory, and the settings of torch during a fit."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import torch
 
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import squared_norms
+from lnml.kernels.torch.basics import squared_norms
 
 
 def pair_distances(

@@ -1,8 +1,8 @@
-"""Kernels that a GPU runs in one go, written in Triton: sums over the pairs of a row.
+"""Fused GPU kernels, written in Triton: sums over the pairs of a row.
 
-One program works on one row (or block of pairs) alone and adds in a fixed order,
-so that results do not vary from run to run. Where Triton or a GPU is missing,
-the same sums are made of torch operations; the tests compare both with NumPy.
+One program works on one row, or on a block of pairs, and adds in a fixed order, so
+that results do not vary from run to run. Without Triton or a GPU the same sums are
+computed by torch operations. The tests compare both with NumPy.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lnml.kernels.torch.arrays import float64_zeros
-from lnml.kernels.torch.patterns import PIECE, Joined, row_sums
+from lnml.kernels.torch.basics import float64_zeros
+from lnml.kernels.torch.patterns import PIECE, row_sums
 
 try:
     import triton
@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from lnml.kernels.torch.hinge import Triplets
+    from lnml.kernels.torch.working_set import Joined
 
 # Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}

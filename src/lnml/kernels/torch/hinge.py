@@ -1,21 +1,27 @@
-"""Hinge terms over targets and candidate impostors, a slot of the targets at a time."""
+"""Sums of hinge terms over the triplets of a working set.
+
+The slot of a target is its position in the list of its row. One slot of all rows is
+worked on at a time.
+"""
 
 from __future__ import annotations
 
 import torch
 
-from lnml.kernels.protocol import Embedding, Hinge
+from lnml.core.pairs import Hinge, Multipliers
+from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import float64_zeros
+from lnml.kernels.torch.basics import float64_zeros
 from lnml.kernels.torch.distances import pair_distances
-from lnml.kernels.torch.patterns import TorchMultipliers, TorchPattern, offsets_of, row_sums
+from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
+from lnml.kernels.torch.working_set import TorchWorkingSet
 
-# Distance of a target that is not there: its hinges are far from active.
+# Stands for the distance of a missing target: its hinges are never active.
 _NO_TARGET = -1e30
 
 
 class Triplets:
-    """Distances behind all triplets of an embedding.
+    """The triplets of a working set at an embedding, with their distances.
 
     Attributes
     ----------
@@ -28,23 +34,18 @@ class Triplets:
     def __init__(
         self,
         embedding: Embedding,
-        targets: TorchPattern,
-        candidates: TorchPattern,
-        multipliers: TorchMultipliers | None,
+        working: TorchWorkingSet,
         first_row: int,
         room: int,
     ) -> None:
         self.z, self.first_row, self.room = embedding.coordinates, first_row, room
-        self.targets, self.candidates = targets, candidates
+        targets = working.targets
+        self.targets, self.candidates = targets, working.candidates
         self.target_distances = self.distances_of(targets)
-        width = max(targets.width, 1)
-        self.table = torch.full(
-            (targets.n_rows, width), _NO_TARGET, dtype=torch.float64, device=self.z.device
-        )
+        shape = (targets.n_rows, working.width)
+        self.table = torch.full(shape, _NO_TARGET, dtype=torch.float64, device=self.z.device)
         self.table[targets.rows, targets.slots] = self.target_distances
-        self.previous: torch.Tensor | None = None
-        if multipliers is not None and multipliers.value.shape[0]:
-            self.previous = multipliers.aligned(candidates, width, self.z.dtype)
+        self.previous = working.aligned_multipliers(self.z.dtype)
 
     def distances_of(self, pairs: TorchPattern) -> torch.Tensor:
         """Squared distance of every pair of a pattern."""
@@ -68,7 +69,7 @@ class Triplets:
             self.target_distances,
         )
 
-    def slopes(self, gamma: float) -> TorchMultipliers:
+    def slopes(self, gamma: float) -> Multipliers:
         """Non-zero slopes; see :meth:`lnml.kernels.protocol.Kernels.slopes`."""
         distances = self.distances_of(self.candidates)
         slopes = torch.stack(
@@ -76,7 +77,7 @@ class Triplets:
         )
         entry, slot = torch.nonzero(slopes > 0, as_tuple=True)
         counts = torch.bincount(self.candidates.rows[entry], minlength=self.candidates.n_rows)
-        return TorchMultipliers(
+        return Multipliers(
             offsets_of(counts), self.candidates.indices[entry], slot.int(), slopes[entry, slot]
         )
 

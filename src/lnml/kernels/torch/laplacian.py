@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import torch
 
+from lnml.core.pairs import Hinge
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.patterns import Joined, TorchPattern, joined, offsets_of, row_sums
+from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
+from lnml.kernels.torch.working_set import Joined, TorchWorkingSet, join
 
 Edges = list[tuple[TorchPattern, torch.Tensor | None, float]]
 
 
 def laplacian(edges: Edges, values: torch.Tensor, room: int) -> torch.Tensor:
-    """See :meth:`lnml.kernels.protocol.Kernels.laplacian`.
+    """See :meth:`lnml.kernels.protocol.Kernels.laplacian`."""
+    graph = join(tuple(pattern for pattern, _, _ in edges))
+    return _product(graph, [_signed(*edge) for edge in edges], values, room)
+
+
+def slope_laplacian(
+    working: TorchWorkingSet, terms: Hinge, values: torch.Tensor, room: int
+) -> torch.Tensor:
+    """See :meth:`lnml.kernels.protocol.Kernels.slope_laplacian`."""
+    weights = [
+        _signed(working.targets, terms.target_weights, 1.0),
+        _signed(working.candidates, terms.candidate_weights, -1.0),
+    ]
+    return _product(working.joined.graph, weights, values, room)
+
+
+def _product(
+    graph: Joined, weights: list[torch.Tensor], values: torch.Tensor, room: int
+) -> torch.Tensor:
+    """Lap(W + W^T) @ values, W being given pattern by pattern.
 
     Every row gathers its own sum over the pairs it begins and those it ends, in
     float64 and in an order that is always the same.
     """
-    graph = joined(tuple(pattern for pattern, _, _ in edges))
-    weights = torch.cat([_signed(*edge) for edge in edges])
+    joint = torch.cat(weights)
     if fused.usable(values):
-        return fused.laplacian(graph, weights, values).to(values.dtype)
-    return sum_pairs(graph, weights, values, room).to(values.dtype)
+        return fused.laplacian(graph, joint, values).to(values.dtype)
+    return sum_pairs(graph, joint, values, room).to(values.dtype)
 
 
 def _signed(pattern: TorchPattern, weights: torch.Tensor | None, factor: float) -> torch.Tensor:

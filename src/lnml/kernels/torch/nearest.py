@@ -1,4 +1,8 @@
-"""Exact k nearest neighbours: a matrix product to filter, differences to decide."""
+"""Exact k nearest neighbours.
+
+A matrix product bounds all distances; those that may be among the nearest are
+computed from differences.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import round_ties
+from lnml.core.pairs import round_ties
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import squared_norms
+from lnml.kernels.torch.basics import squared_norms
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import Passing, passing, scores_lister
 from lnml.kernels.torch.patterns import offsets_of
@@ -18,7 +22,7 @@ from lnml.kernels.torch.patterns import offsets_of
 _TIE_WIDTH = 2.0**-35
 # Arrays of the size of a tile that live at the same time.
 _TILE_COPIES = 2
-# Zeros fill up to a width that matrix products like.
+# Matrix products are fastest where the width is a multiple of this.
 _ALIGNMENT = 4
 
 

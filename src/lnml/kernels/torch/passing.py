@@ -9,7 +9,7 @@ import torch
 
 from lnml.kernels.torch import fused
 
-# Bytes that what follows takes for one entry: positions, rows, columns, distances, sorting.
+# Bytes that callers need for one entry: positions, rows, columns, distances, sorting.
 _ENTRY_BYTES = 64
 # Bytes of the mask of a tile and its sums, per pair.
 _MASK_BYTES = 2

@@ -1,24 +1,25 @@
-"""Pairs of rows on the device, and small work over them."""
+"""Pairs of rows on the device; counts, samples and lookups over them."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Multipliers, Pattern, Points, RowSample
-from lnml.kernels.torch.arrays import to_numpy, to_tensor
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Multipliers, Pattern, RowSample
+from lnml.core.points import Points
+from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.columns import row_classes
-from lnml.neighborhoods.graph import Neighborhoods
 
 # Pairs that one program of the GPU works on (docs/gpu.md).
 PIECE = 128
 
 
 class TorchPattern(Neighborhoods):
-    """Pairs in tensors: ``indptr`` int64, ``indices`` int32; what is derived is kept."""
+    """Pairs in tensors: ``indptr`` int64, ``indices`` int32. Derived tensors are made once."""
 
     @property
     def n_rows(self) -> int:
@@ -49,9 +50,9 @@ class TorchPattern(Neighborhoods):
 
     @cached_property
     def pieces(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Lists cut into pieces of at most PIECE pairs, so that no list is much work.
+        """Lists cut into pieces of at most PIECE pairs, since one program works on one piece.
 
-        Row and first pair of every piece, and indptr of the pieces of the rows.
+        Returns row and first pair of every piece, and indptr of the pieces of the rows.
         """
         counts = (self.sizes + PIECE - 1) // PIECE
         offsets = offsets_of(counts)
@@ -98,72 +99,6 @@ class TorchPattern(Neighborhoods):
         return repr(self.to_host())
 
 
-class Joined(NamedTuple):
-    """All pairs of some patterns, listed at both of their rows.
-
-    ``places`` (int32) say where the weight of a pair is among those of all patterns.
-    """
-
-    pairs: TorchPattern
-    places: torch.Tensor
-
-
-def joined(patterns: tuple[TorchPattern, ...]) -> Joined:
-    """Join patterns; the last remembers the result as long as it is asked with the same others."""
-    known = patterns[-1].__dict__.get("_joined")
-    if known is None or len(known[0]) != len(patterns) - 1:
-        known = None
-    elif any(mine is not other for mine, other in zip(known[0], patterns, strict=False)):
-        known = None
-    if known is None:
-        known = (patterns[:-1], _join(patterns))
-        patterns[-1].__dict__["_joined"] = known
-    return known[1]
-
-
-def _join(patterns: tuple[TorchPattern, ...]) -> Joined:
-    """List the pairs of each row: those it begins and those it ends, pattern by pattern.
-
-    All these lists are sorted by row, so it is known where each of their entries goes.
-    """
-    device, n = patterns[0].indptr.device, patterns[0].n_rows
-    lists, first = [], 0
-    for pattern in patterns:
-        numbers = torch.arange(first, first + pattern.size, dtype=torch.int32, device=device)
-        order = torch.argsort(pattern.indices, stable=True)
-        lists.append((pattern.rows, pattern.indices, numbers, pattern.sizes))
-        counts = torch.bincount(pattern.indices, minlength=n)
-        lists.append((pattern.indices[order], pattern.rows[order], numbers[order], counts))
-        first += pattern.size
-    offsets = offsets_of(sum(counts for *_, counts in lists))
-    partners, places = (torch.empty(2 * first, dtype=torch.int32, device=device) for _ in range(2))
-    free = offsets[:-1].clone()
-    for rows, others, numbers, counts in lists:
-        shift = free - offsets_of(counts)[:-1]
-        target = torch.arange(rows.shape[0], device=device) + shift[rows]
-        partners[target], places[target] = others, numbers
-        free += counts
-    return Joined(TorchPattern(offsets, partners), places)
-
-
-class TorchMultipliers(Multipliers):
-    """Multipliers that remember where they belong in the working set last asked about."""
-
-    def aligned(self, candidates: TorchPattern, width: int, dtype: torch.dtype) -> torch.Tensor:
-        """Multiplier of every candidate and slot, shape (candidates, width)."""
-        known = self.__dict__.get("_aligned")
-        if known is None or known[0] is not candidates or known[1].shape[1] != width:
-            table = torch.zeros(
-                (candidates.size, width), dtype=dtype, device=candidates.indptr.device
-            )
-            own = TorchPattern(self.indptr, self.impostor)
-            place, found = found_in(candidates.keys, own.keys)
-            table[place[found], self.slot[found].long()] = self.value[found].to(dtype)
-            known = (candidates, table)
-            self.__dict__["_aligned"] = known
-        return known[1]
-
-
 def as_pattern(pairs: Pattern, device: torch.device) -> TorchPattern:
     """Pairs on the device, copied there if they are not yet."""
     if isinstance(pairs, TorchPattern):
@@ -173,11 +108,9 @@ def as_pattern(pairs: Pattern, device: torch.device) -> TorchPattern:
     )
 
 
-def as_multipliers(given: Multipliers, device: torch.device) -> TorchMultipliers:
+def as_multipliers(given: Multipliers, device: torch.device) -> Multipliers:
     """Multipliers on the device, copied there if they are not yet."""
-    if isinstance(given, TorchMultipliers):
-        return given
-    return TorchMultipliers(
+    return Multipliers(
         to_tensor(given.indptr, device, torch.int64),
         to_tensor(given.impostor, device, torch.int32),
         to_tensor(given.slot, device, torch.int32),
@@ -203,11 +136,6 @@ def row_sums(values: torch.Tensor, indptr: torch.Tensor) -> torch.Tensor:
     return torch.segment_reduce(values, "sum", offsets=indptr, initial=0.0)
 
 
-def row_maximum(values: torch.Tensor, pairs: TorchPattern) -> torch.Tensor:
-    """See :meth:`lnml.kernels.protocol.Kernels.row_maximum`."""
-    return torch.segment_reduce(values, "max", offsets=pairs.indptr, initial=-torch.inf)
-
-
 def sample_rows(
     values: torch.Tensor, pairs: TorchPattern, count: int, rng: np.random.Generator
 ) -> RowSample:
@@ -231,14 +159,10 @@ def count_triplets(points: Points, targets: TorchPattern, impostors: TorchPatter
     )
 
 
-def carry_over(
-    old: TorchMultipliers, old_targets: TorchPattern, targets: TorchPattern
-) -> TorchMultipliers:
+def carry_over(old: Multipliers, old_targets: TorchPattern, targets: TorchPattern) -> Multipliers:
     """See :meth:`lnml.kernels.protocol.Kernels.carry_over`."""
-    if old_targets is targets:
-        return old
     rows = TorchPattern(old.indptr, old.impostor).rows
     place, kept = found_in(targets.keys, old_targets.keys[old_targets.indptr[rows] + old.slot])
     slot = (place - targets.indptr[rows])[kept].int()
     counts = torch.bincount(rows[kept], minlength=targets.n_rows)
-    return TorchMultipliers(offsets_of(counts), old.impostor[kept], slot, old.value[kept])
+    return Multipliers(offsets_of(counts), old.impostor[kept], slot, old.value[kept])

@@ -179,7 +179,7 @@ def mark_product(
     WIDTH: tl.constexpr, DEPTH: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Mark entries of left @ right^T in the same way; they are not stored."""
+    """Mark the entries of left @ right^T that reach the limit of their row; do not store them."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     block = tl.program_id(1)
     limit = tl.load(limits + rows, mask=rows < n_rows, other=0.0).to(tl.float32)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding, Points
+from lnml.core.points import Embedding, Points
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import centred, squared_norms, to_numpy, to_tensor
+from lnml.kernels.torch.basics import centred, squared_norms, to_numpy, to_tensor
 from lnml.kernels.torch.columns import gram
 from lnml.kernels.torch.distances import pair_distances
 
-# A distance is bent where it is shorter than this share of the typical one.
+# Below this share of the typical distance the square root is replaced by its tangent.
 LEAST_ROOT = {torch.float64: 1e-8, torch.float32: 1e-4}
 # Squared distances below this share of the squared norms lose too many digits
 # in a matrix product, and are computed from differences.
@@ -34,7 +34,7 @@ def root_sums(embedding: Embedding, room: int) -> tuple[float, np.ndarray]:
     step = room // (_TILE_COPIES * n * z.itemsize)
     start = embedding.points.class_start
     for code in range(len(start) - 1):
-        # Each pair is met once: the partners of a row are the rows after its class.
+        # Each pair is visited once: the partners of a row are the rows after its class.
         end = int(start[code + 1])
         for first, last in row_tiles(int(end - start[code]), step if end < n else n):
             lo, hi = int(start[code]) + first, int(start[code]) + last

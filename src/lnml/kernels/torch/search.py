@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding, TooManyPairs
+from lnml.core.pairs import TooManyPairs
+from lnml.core.points import Embedding
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.arrays import to_tensor
+from lnml.kernels.torch.basics import to_tensor
 from lnml.kernels.torch.columns import row_classes
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.fused import PRODUCT_DEPTH
@@ -109,7 +110,7 @@ def _make_filter(z: torch.Tensor, radius: torch.Tensor) -> _Filter:
     wide /= unit
     rounded = wide.to(kind)
     squares = rounded.double().square().sum(dim=1)
-    # Zeros fill up to a width that products on a GPU are made for.
+    # Columns of zeros: the width of products on a GPU is a multiple of PRODUCT_DEPTH.
     filling = torch.zeros_like(rounded[:, :1]).expand(-1, -(z.shape[1] + 3) % PRODUCT_DEPTH)
     right = torch.cat([rounded, _pieces(-0.5 * squares, kind), filling], dim=1)
     left = torch.cat([rounded, torch.ones_like(right[:, z.shape[1] :])], dim=1)

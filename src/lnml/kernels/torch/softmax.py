@@ -1,8 +1,8 @@
 """Softmax sums over all pairs of rows, a block of rows at a time: no n x n array.
 
-The exponent of every pair comes out of one matrix product: two columns appended
-to the coordinates carry the squared norms. Distances are in units of log 2, so
-that the exponential is a power of two.
+One matrix product gives the exponents of all pairs: two columns appended to the
+coordinates hold the squared norms. Distances are in units of log 2, so that the
+exponential is a power of two.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lnml.kernels.protocol import Embedding
+from lnml.core.points import Embedding
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.arrays import centred, float64_zeros, squared_norms
+from lnml.kernels.torch.basics import centred, float64_zeros, squared_norms
 from lnml.kernels.torch.columns import gram
 
 # Columns whose weighted values are summed in the type of the data; beyond in float64.
@@ -49,7 +49,7 @@ def blocks(embedding: Embedding, room: int) -> Iterator[Block]:
     z = centred(embedding.coordinates) * math.sqrt(1.0 / math.log(2.0))
     n = z.shape[0]
     norms, ones = squared_norms(z)[:, None], torch.ones_like(z[:, :1])
-    # Zeros fill up to a width that matrix products like.
+    # Columns of zeros: products are fastest where the width is a multiple of ALIGNMENT.
     filling = torch.zeros_like(ones).expand(-1, -(z.shape[1] + 2) % ALIGNMENT)
     left = torch.cat([2.0 * z, -norms, ones, filling], dim=1)
     right = torch.cat([z, ones, -norms, filling], dim=1)
@@ -81,10 +81,10 @@ def log_normalizers(embedding: Embedding, room: int) -> torch.Tensor:
 
 
 def softmax(
-    embedding: Embedding, row_weights: torch.Tensor, values: torch.Tensor, room: int
+    embedding: Embedding, row_weights: torch.Tensor, full: bool, room: int
 ) -> tuple[torch.Tensor, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
-    sums = MomentSums(embedding, values)
+    sums = MomentSums(embedding, full)
     row_weights = row_weights.double()
     log_z = []
     for block in blocks(embedding, room):
@@ -105,26 +105,31 @@ def times_values(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
 
 
 class MomentSums:
-    """Sums behind values^T Lap(W + W^T) data for weights W that come in blocks of rows.
+    """Sums behind V^T Lap(W + W^T) data for weights W that come in blocks of rows.
 
-    With the values the data themselves, W @ values is enough: ``symmetric``.
+    Parameters
+    ----------
+    embedding : Embedding
+        The rows.
+    full : bool
+        Whether V are the data: then W @ data is enough. Else they are the coordinates.
     """
 
-    def __init__(self, embedding: Embedding, values: torch.Tensor) -> None:
-        data = embedding.points.data
-        self.symmetric = values is data
-        self.values = centred(values)
-        self.data = self.values if self.symmetric else centred(data)
-        self.degree = float64_zeros(values.shape[:1], values)
-        self.row_sums = float64_zeros(values.shape, values)
-        self.column_sums = float64_zeros((0, 0) if self.symmetric else values.shape, values)
+    def __init__(self, embedding: Embedding, full: bool) -> None:
+        self.full = full
+        self.data = centred(embedding.points.data)
+        self.values = self.data if full else centred(embedding.coordinates)
+        shape = self.values.shape
+        self.degree = float64_zeros(shape[:1], self.data)
+        self.row_sums = float64_zeros(shape, self.data)
+        self.column_sums = float64_zeros((0, 0) if full else shape, self.data)
 
     def add_columns(
         self, rows: slice, columns: slice, weights: torch.Tensor, factors: torch.Tensor
     ) -> None:
         """Add the part of factors * weights, at some rows and columns, to the column sums."""
         factors = factors.to(weights.dtype)[:, None]
-        if self.symmetric:
+        if self.full:
             self.degree[columns] += (weights.T @ factors)[:, 0]
             return
         # One product for both: reading the weights is what takes time in few dimensions.
@@ -133,8 +138,8 @@ class MomentSums:
         self.degree[columns] += sums[:, -1]
 
     def moment(self, degree: torch.Tensor) -> np.ndarray:
-        """values^T Lap(W + W^T) data, with the degrees of W + W^T."""
-        if self.symmetric:
+        """V^T Lap(W + W^T) data, with the degrees of W + W^T."""
+        if self.full:
             half = gram(0.5 * degree[:, None] * self.values - self.row_sums, self.data, exact=True)
             return half + half.T
         moved = degree[:, None] * self.values - self.row_sums - self.column_sums

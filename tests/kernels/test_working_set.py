@@ -1,0 +1,173 @@
+"""Working sets: results depend on values alone; what is derived from them is made once."""
+
+import numpy as np
+import oracles
+import pytest
+from oracles import nearest_targets, other_class, squared_distances
+from toy_data import embedded, neighborhoods, pattern_matrix, sorted_blobs
+
+from lnml.core.pairs import Multipliers, Pattern, WorkingSet
+from lnml.kernels import get_kernels
+
+SIZES = [30, 1, 45]
+
+
+def toy(seed=0):
+    """Kernels, an embedding, and a working set with multipliers, all in NumPy arrays."""
+    Z, y = sorted_blobs(seed, SIZES, 3)
+    kernels, embedding = embedded(0.7 * Z, y)
+    targets = neighborhoods(nearest_targets(squared_distances(Z), y, 3))
+    chosen = np.random.default_rng(seed).random((y.size, y.size)) < 0.6
+    candidates = neighborhoods(other_class(y) & chosen)
+    working = kernels.working_set(targets, candidates)
+    return kernels, embedding, working.with_multipliers(kernels.slopes(embedding, working, 0.5))
+
+
+def copied(working):
+    """Equal values in other objects."""
+    patterns = (working.targets, working.candidates)
+    given = working.multipliers
+    parts = (given.indptr, given.impostor, given.slot, given.value)
+    return WorkingSet(
+        *(Pattern(p.indptr.copy(), p.indices.copy()) for p in patterns),
+        Multipliers(*(part.copy() for part in parts)),
+    )
+
+
+@pytest.fixture
+def on_torch():
+    """Working set of tensors, and the kernels for it; counts joins and alignments."""
+    pytest.importorskip("torch")
+    _, embedding, working = toy()
+    kernels = get_kernels("torch:cpu")
+    points = kernels.points(embedding.points.data, embedding.points.class_start)
+    made = kernels.working_set(working.targets, working.candidates, working.multipliers)
+    return kernels, kernels.embed(points, np.eye(3)), made
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Names of what was derived from a working set, one for each time."""
+    working_set = pytest.importorskip("lnml.kernels.torch.working_set")
+    made, join, align = [], working_set.join, working_set.TorchWorkingSet._align
+
+    def counted_join(patterns):
+        made.append("join")
+        return join(patterns)
+
+    def counted_align(self, *args):
+        made.append("align")
+        return align(self, *args)
+
+    monkeypatch.setattr(working_set, "join", counted_join)
+    monkeypatch.setattr(working_set.TorchWorkingSet, "_align", counted_align)
+    return made
+
+
+def evaluate(kernels, embedding, working):
+    """What one evaluation inside of a solver computes."""
+    terms = kernels.hinge(embedding, working, 0.3)
+    return terms, kernels.slope_laplacian(working, terms, embedding.coordinates)
+
+
+@pytest.mark.usefixtures("device")
+def test_slope_laplacian_is_that_of_the_slopes():
+    kernels, embedding, working = toy(1)
+    terms, found = evaluate(kernels, embedding, working)
+    n = embedding.coordinates.shape[0]
+    W = pattern_matrix(working.targets, terms.target_weights, n)
+    W -= pattern_matrix(working.candidates, terms.candidate_weights, n)
+    expected = oracles.laplacian(W) @ embedding.coordinates
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    edges = [
+        (working.targets, terms.target_weights, 1.0),
+        (working.candidates, terms.candidate_weights, -1.0),
+    ]
+    np.testing.assert_array_equal(kernels.laplacian(edges, embedding.coordinates), found)
+
+
+@pytest.mark.usefixtures("device")
+def test_copies_give_the_same_result():
+    kernels, embedding, working = toy(2)
+    terms, product = evaluate(kernels, embedding, working)
+    for other in (copied(working), copied(copied(working))):
+        other_terms, other_product = evaluate(kernels, embedding, other)
+        for mine, theirs in zip(terms, other_terms, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(product, other_product)
+
+
+@pytest.mark.usefixtures("device")
+def test_multipliers_are_carried_over_by_value():
+    """All of them to equal targets, whatever object these are; none to no targets."""
+    kernels, _, working = toy(3)
+    given, targets = working.multipliers, working.targets
+    for other in (targets, copied(working).targets):
+        kept = kernels.carry_over(given, targets, other)
+        for name in ("indptr", "impostor", "slot", "value"):
+            np.testing.assert_array_equal(getattr(kept, name), getattr(given, name))
+    nobody = Pattern(np.zeros_like(targets.indptr), targets.indices[:0])
+    kept = kernels.carry_over(given, targets, nobody)
+    assert kept.value.shape == (0,)
+    np.testing.assert_array_equal(kept.indptr, np.zeros_like(targets.indptr))
+
+
+@pytest.mark.usefixtures("device")
+def test_multipliers_follow_their_targets():
+    """Where half of the targets go, the triplets of the others keep their multipliers."""
+    kernels, _, working = toy(4)
+    given, targets = working.multipliers, working.targets
+    rows, columns = targets.pairs()
+    n = targets.n_rows
+    stays = np.random.default_rng(4).random(rows.size) < 0.5
+    fewer = type(targets).from_pairs(rows[stays], columns[stays], n)
+    kept = kernels.carry_over(given, targets, fewer)
+
+    def triplets(multipliers, pattern):
+        row = np.repeat(np.arange(n), np.diff(multipliers.indptr))
+        target = pattern.indices[pattern.indptr[row] + multipliers.slot]
+        return dict(
+            zip(
+                zip(row.tolist(), target.tolist(), multipliers.impostor.tolist(), strict=True),
+                multipliers.value.tolist(),
+                strict=True,
+            )
+        )
+
+    left = set(zip(rows[stays].tolist(), columns[stays].tolist(), strict=True))
+    expected = {t: a for t, a in triplets(given, targets).items() if t[:2] in left}
+    assert 0 < len(expected) < given.value.size
+    assert triplets(kept, fewer) == expected
+
+
+def test_pairs_are_joined_once_however_often_multipliers_change(on_torch, calls):
+    kernels, embedding, working = on_torch
+    for _ in range(3):
+        evaluate(kernels, embedding, working)
+    assert sorted(calls) == ["align", "join"]
+    calls.clear()
+    other = working.with_multipliers(kernels.slopes(embedding, working, 0.3))
+    for _ in range(3):
+        evaluate(kernels, embedding, other)
+        evaluate(kernels, embedding, working)
+    assert calls == ["align"]
+    calls.clear()
+    evaluate(kernels, embedding, working.with_multipliers(None))
+    assert calls == []
+
+
+def test_the_join_is_shared_before_it_is_made(on_torch, calls):
+    kernels, embedding, working = on_torch
+    evaluate(kernels, embedding, working.with_multipliers(None))
+    evaluate(kernels, embedding, working)
+    assert calls.count("join") == 1
+
+
+def test_multipliers_are_aligned_for_each_type(on_torch):
+    torch = pytest.importorskip("torch")
+    working = on_torch[2]
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        assert working.aligned_multipliers(dtype).dtype == dtype
+    wide, narrow = (working.aligned_multipliers(d) for d in (torch.float64, torch.float32))
+    assert torch.equal(wide.float(), narrow)
+    assert wide.sum() == pytest.approx(float(working.multipliers.value.sum()))
