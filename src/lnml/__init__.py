@@ -3,7 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lnml.registry import LEARNERS
+from lnml.version import __version__ as __version__
+
+# begin: written by docs/figures/make_tables.py
 if TYPE_CHECKING:
+    from lnml.core.neighborhoods import Neighborhoods
     from lnml.estimators.itml import ITML
     from lnml.estimators.lmnn import LMNN
     from lnml.estimators.lnml import LNML
@@ -13,9 +18,10 @@ if TYPE_CHECKING:
     from lnml.estimators.nca import NCA
     from lnml.estimators.relative_comparisons import RelativeComparisons
     from lnml.estimators.support_vector import SupportVectorMetric
-    from lnml.evaluation.trust import least_trusted
+    from lnml.learning.assignment import assign_neighborhoods
+    from lnml.learning.similarity import similarity_graph
+    from lnml.learning.trust import least_trusted
     from lnml.memory import estimate_memory
-    from lnml.neighborhoods import Neighborhoods, assign_neighborhoods, similarity_graph
 
 __all__ = [
     "ITML",
@@ -33,24 +39,16 @@ __all__ = [
     "least_trusted",
     "similarity_graph",
 ]
+# end: docs/figures/make_tables.py
 
-__version__ = "0.1.0.dev0"
-
-_MODULES = {
-    "ITML": "lnml.estimators.itml",
-    "LMNN": "lnml.estimators.lmnn",
+_MODULES = {entry.class_name: f"lnml.estimators.{entry.module}" for entry in LEARNERS} | {
     "LNML": "lnml.estimators.lnml",
     "LNMLCV": "lnml.estimators.lnml_cv",
-    "MCML": "lnml.estimators.mcml",
-    "MMC": "lnml.estimators.mmc",
-    "NCA": "lnml.estimators.nca",
-    "Neighborhoods": "lnml.neighborhoods",
-    "RelativeComparisons": "lnml.estimators.relative_comparisons",
-    "SupportVectorMetric": "lnml.estimators.support_vector",
-    "assign_neighborhoods": "lnml.neighborhoods",
+    "Neighborhoods": "lnml.core.neighborhoods",
+    "assign_neighborhoods": "lnml.learning.assignment",
     "estimate_memory": "lnml.memory",
-    "least_trusted": "lnml.evaluation.trust",
-    "similarity_graph": "lnml.neighborhoods",
+    "least_trusted": "lnml.learning.trust",
+    "similarity_graph": "lnml.learning.similarity",
 }
 
 

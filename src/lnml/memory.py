@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lnml.estimators.itml import ITML
+from lnml.estimators.coupled import coupled_base
 from lnml.estimators.lnml import LNML
 from lnml.estimators.lnml_cv import LNMLCV
-from lnml.estimators.mcml import MCML
-from lnml.estimators.mmc import MMC
-from lnml.estimators.nca import NCA
-from lnml.objectives.triplets import PAIR_BYTES
+from lnml.objectives.triplet_task import PAIR_BYTES
+from lnml.registry import LEARNERS, Work
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
 # conditioned, embedded, centred, rotated, and a gradient.
@@ -33,9 +31,10 @@ def estimate_memory(
 
     Parameters
     ----------
-    estimator : LMNN, MCML, NCA, MMC, SupportVectorMetric, RelativeComparisons, LNML or LNMLCV
-        The estimator, not necessarily fitted. Of LNMLCV the last fit is meant, on all rows;
-        with ``n_jobs`` every process needs memory of its own.
+    estimator : estimator
+        LMNN, MCML, NCA, MMC, SupportVectorMetric or RelativeComparisons, or LNML or LNMLCV
+        around one of them, not necessarily fitted. Of LNMLCV the last fit is meant, on all
+        rows; with ``n_jobs`` every process needs memory of its own. Others are refused.
     n_samples, n_features : int
         Shape of the training data.
     dtype : dtype, default=float64
@@ -53,31 +52,47 @@ def estimate_memory(
     >>> print(f"{estimate_memory(LMNN(), 60_000, 164, 'float32') / 2**20:.0f} MiB")
     401 MiB
     """
-    base = estimator.estimator if isinstance(estimator, (LNML, LNMLCV)) else estimator
-    if isinstance(base, ITML):
-        raise TypeError(
-            "estimate_memory does not know ITML: what it needs depends on the number of "
-            "constraints, not of rows"
-        )
+    work = _work_of(estimator)
     itemsize = np.dtype(dtype).itemsize
     total = DATA_COPIES * n_samples * n_features * itemsize
     square = 6 * n_features * n_features * 8
     if str(device) != "cpu":
-        pairs = 0 if isinstance(base, (MCML, NCA, MMC)) else n_samples * CANDIDATES_PER_ROW
-        itemsize = 8 if isinstance(base, MMC) else itemsize
+        pairs = n_samples * CANDIDATES_PER_ROW if work is Work.CANDIDATES else 0
+        itemsize = 8 if work is Work.ROOTS else itemsize
         return total + square + _torch_scratch(n_samples, pairs, itemsize, str(device))
-    if isinstance(base, (MCML, NCA)):
+    if work is Work.SOFTMAX:
         # Imported here: the compiled kernels would slow `import lnml` down.
         from lnml.kernels.cpu.pair_weights import scratch_bytes as softmax_bytes
 
         return total + square + softmax_bytes(n_samples)
-    if isinstance(base, MMC):
+    if work is Work.ROOTS:
         from lnml.kernels.cpu.roots import scratch_bytes
 
         # All but the sorted copy of the data are float64.
         total += (DATA_COPIES - 1) * n_samples * n_features * (8 - itemsize)
         return total + square + scratch_bytes(n_samples)
     return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES
+
+
+def _work_of(estimator: Any) -> Work:
+    """Return what a fit keeps in memory, or say that it is not known."""
+    base = estimator
+    if isinstance(estimator, LNML | LNMLCV):
+        base = coupled_base(estimator.estimator)
+    known = {entry.estimator_class: entry.work for entry in LEARNERS}
+    work = known.pop(type(base), None)
+    if work is Work.CONSTRAINTS:
+        raise TypeError(
+            f"estimate_memory does not know {type(base).__name__}: what it needs depends on the "
+            f"number of constraints, not of rows"
+        )
+    if work is None:
+        names = [each.__name__ for each, work in known.items() if work is not Work.CONSTRAINTS]
+        raise TypeError(
+            f"estimate_memory does not know {type(base).__name__}: it knows {', '.join(names)}, "
+            f"and LNML and LNMLCV around them"
+        )
+    return work
 
 
 def _torch_scratch(n_samples: int, n_pairs: int, itemsize: int, device: str) -> int:

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-import lnml
 from lnml.errors import InputError
+from lnml.version import __version__
 
 # Typer carries click's exceptions along in some versions and imports them in
 # others; its own BadParameter has all usage errors as siblings in both.
@@ -33,7 +33,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"lnml {lnml.__version__}")
+        print(f"lnml {__version__}")
         raise typer.Exit
 
 

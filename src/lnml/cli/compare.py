@@ -10,7 +10,7 @@ import typer
 
 from lnml.cli.app import show_notes
 from lnml.cli.device import check_device, fold_jobs
-from lnml.cli.methods import NAMES, check_method
+from lnml.cli.methods import NAMES
 from lnml.cli.options import (
     Components,
     Data,
@@ -26,6 +26,7 @@ from lnml.cli.options import (
 )
 from lnml.cli.progress import fold_bar
 from lnml.files import atomic_output, check_output
+from lnml.registry import check_methods
 
 EXAMPLES = (
     "lnml compare iris.csv --label species",
@@ -116,9 +117,7 @@ def compare(
 
 def _method_keys(names: str) -> list[str]:
     keys = [key.strip() for key in names.split(",") if key.strip()]
-    for key in keys:
-        check_method(key)
-    return keys
+    return check_methods(keys) if keys else []
 
 
 def _write(

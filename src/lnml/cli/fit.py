@@ -10,11 +10,12 @@ import typer
 
 from lnml.cli.app import show_notes, show_warnings
 from lnml.cli.device import check_device
-from lnml.cli.methods import NAMES, check_method, make_estimator
+from lnml.cli.methods import NAMES, make_estimator
 from lnml.cli.options import Components, Data, Device, Drop, Force, Label, Quiet, Scale, Seed
 from lnml.cli.progress import live_line
 from lnml.errors import InputError
 from lnml.files import check_output
+from lnml.registry import check_methods
 
 
 def _size(name: str, meaning: str) -> Any:
@@ -61,7 +62,7 @@ def fit(
     check_output(output, force=force)
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
-    check_method(method)
+    check_methods([method])
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 

@@ -14,15 +14,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import lnml
 from lnml.errors import InputError
 from lnml.evaluation.crossval import Progress, run_problem
-from lnml.evaluation.methods import PAPER_METHODS, methods_by_name
 from lnml.evaluation.portrait import portray
 from lnml.evaluation.problem import Problem, stratified_folds
 from lnml.evaluation.results import Comparison, Portrait, Provenance
 from lnml.evaluation.store import FoldStore
+from lnml.registry import PAPER_METHODS, methods_by_name
 from lnml.tables import Preparation, Table
+from lnml.version import __version__
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -53,7 +53,7 @@ def compare_table(
         methods = methods_by_name(keys or PAPER_METHODS, seed, device)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
             store = FoldStore(Path(place))
-            store.open({"data": table.fingerprint, **settings, "lnml": lnml.__version__})
+            store.open({"data": table.fingerprint, **settings, "lnml": __version__})
             with warnings.catch_warnings():
                 # Small classes and the like would be told once per fold and method.
                 warnings.simplefilter("ignore")
@@ -77,7 +77,7 @@ def provenance(settings: Mapping[str, Any]) -> Provenance:
         command=shlex.join(["lnml", *sys.argv[1:]]),
         settings=settings,
         versions={
-            "lnml": lnml.__version__,
+            "lnml": __version__,
             "Python": platform.python_version(),
             **{name: version(name) for name in PACKAGES},
         },

@@ -19,7 +19,7 @@ class Classes(NamedTuple):
 
 
 def classes_by_appearance(y: np.ndarray) -> Classes:
-    """Number the classes of y (n,) from 0 as they appear.
+    """Give the classes of y (n,) numbers from 0 as they appear.
 
     Examples
     --------

@@ -1,49 +1,139 @@
-"""What fitting has in common for all metric learners."""
+"""What fitting has in common for all metric learners: one skeleton, one way to store."""
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from lnml.core.checks import check_between, check_integer
+from lnml.core.contract import MetricProblem
+from lnml.core.monitor import Monitor
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.solution import Solution
+from lnml.core.warn import warn_user
 from lnml.estimators.init import initial_components
+from lnml.estimators.metric import MahalanobisMetric
 from lnml.estimators.validation import (
-    check_integer,
+    TrainingRows,
     check_target_neighbors,
     check_training_data,
     refuse_unknown,
 )
 from lnml.kernels import device_of, get_kernels
 from lnml.kernels.protocol import Kernels
-from lnml.metric import MahalanobisMetric
-from lnml.neighborhoods.assignment import warn_small_classes
-from lnml.neighborhoods.graph import Neighborhoods
-from lnml.neighborhoods.learned import nearest_neighborhoods
-from lnml.objectives.contract import MetricProblem, Solution, TrainingSet
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array, like
+from lnml.kernels.tensors import host_array, like
+from lnml.kernels.training import TrainingSet
+from lnml.learning.assignment import warn_small_classes
+from lnml.learning.neighbors import nearest_neighborhoods
+from lnml.solvers.problem import resumable
+
+# Set when the input is checked, before anything is learned.
+INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
-class ComponentsLearner(MahalanobisMetric):
-    """Base of the estimators that improve components L from a start."""
+@dataclass(frozen=True)
+class Learned:
+    """What a fit found, ready to be stored.
 
-    n_components: int | None = None
-    init: Any = "identity"
+    Attributes
+    ----------
+    solution : Solution
+        The metric.
+    dtype : dtype
+        Type of ``components_``.
+    attributes : dict
+        Other fitted attributes, by name.
+    limit : str
+        Parameter that ends a fit which does not converge; nothing is said without it.
+    limit_value : Any
+        Its value, where that is not an attribute of the estimator.
+    """
+
+    solution: Solution
+    dtype: Any
+    attributes: dict[str, Any] = field(default_factory=dict)
+    limit: str = "max_iter"
+    limit_value: Any = None
+
+
+class MetricEstimator(MahalanobisMetric):
+    """Base of all estimators that learn a metric."""
+
     tol: float = 1e-3
-    warm_start: bool = False
     callback: Any = None
     verbose: int = 0
-    random_state: Any = None
     device: Any = None
 
     def kernels_for(self, X: Any) -> Kernels:
         """Kernels of the device that ``device``, or else the data X, asks for."""
         return get_kernels(device_of(self.device, X))
+
+    def _fit(self, given: Any, learn: Callable[[Kernels, Monitor], Learned]) -> Self:
+        """Run a fit: the skeleton of ``fit``, ``fit_pairs`` and ``fit_triplets``.
+
+        Parameters
+        ----------
+        given : array-like or tensor
+            The user's data; components are returned in kind.
+        learn : callable
+            Checks the input and learns. If it fails, the estimator stays as it was.
+        """
+        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        kernels = self.kernels_for(given)
+        with _untouched_on_failure(self), kernels.session():
+            learned = learn(kernels, monitor)
+            monitor.close()
+            self._store(learned, given)
+        if learned.limit and not (learned.solution.converged or learned.solution.stopped):
+            self._warn_of_limit(learned)
+        return self
+
+    def _store(self, learned: Learned, given: Any) -> None:
+        """Set the fitted attributes; nothing of an earlier fit stays."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            if name not in INPUT_ATTRIBUTES:
+                delattr(self, name)
+        solution = learned.solution
+        self.components_ = like(solution.components.astype(learned.dtype, copy=False), given)
+        self.objective_ = solution.objective
+        self.duality_gap_ = solution.gap
+        self.converged_ = solution.converged
+        self.history_ = solution.history
+        self.n_iter_ = len(solution.history)
+        self.__dict__.update(learned.attributes)
+
+    def _warn_of_limit(self, learned: Learned) -> None:
+        """Non-convergence is never silent, unless the user's callback asked for it."""
+        limit, value = learned.limit, learned.limit_value
+        value = getattr(self, limit) if value is None else value
+        gap = learned.solution.gap
+        proved = "" if gap is None else f" with a relative duality gap of {gap:.1e}"
+        warn_user(
+            f"{type(self).__name__} stopped at {limit}={value}{proved} "
+            f"(tol={self.tol:g}): raise {limit}, or accept a larger tol",
+            ConvergenceWarning,
+        )
+
+
+class ComponentsLearner(MetricEstimator):
+    """Base of the estimators that improve components L from a start."""
+
+    n_components: int | None = None
+    init: Any = "identity"
+    max_iter: int = 100
+    warm_start: bool = False
+    random_state: Any = None
+
+    def check_parameters(self) -> None:
+        """Refuse bad parameters before any work; a subclass adds its own."""
+        check_between("tol", self.tol, 0.0, 1.0)
+        check_integer("max_iter", self.max_iter, 1)
 
     def initial_components(self, X: Any, codes: np.ndarray) -> np.ndarray:
         """Components (r x d) the fit starts from: warm start, or ``init``."""
@@ -71,11 +161,11 @@ class MetricLearner(ComponentsLearner, ABC):
 
     @abstractmethod
     def metric_problem(self, training: TrainingSet) -> MetricProblem:
-        """Check the parameters and return the problem to solve."""
+        """Return the problem to solve; ``training`` says how many target pairs there will be."""
 
     @abstractmethod
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Any:
-        """Target neighbours when the user gives none."""
+        """Target neighbours when the user gives none; ``classes`` are labels in block order."""
 
     def fit(self, X: Any, y: Any, *, target_neighbors: Any = None, **unknown: Any) -> Self:
         """Learn the metric.
@@ -94,58 +184,44 @@ class MetricLearner(ComponentsLearner, ABC):
         self
         """
         refuse_unknown(type(self).__name__, unknown, "X, y and target_neighbors")
-        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        kernels = self.kernels_for(X)
-        with untouched_on_failure(self), kernels.session():
-            X, classes, codes = check_training_data(self, X, y)
-            training = TrainingSet.from_labels(X, codes, kernels)
-            problem = self.metric_problem(training)
-            components = self.initial_components(X, codes)
-            if target_neighbors is None:
-                targets = self.default_targets(training, classes)
-            else:
-                given = check_target_neighbors(target_neighbors, codes)
-                targets = kernels.pattern(given.renumbered(np.argsort(training.order)))
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            rows = check_training_data(self, X, y)
+            self.check_parameters()
+            training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
+            components = self.initial_components(rows.X, rows.codes)
+            targets = self._targets(training, rows, target_neighbors)
+            if targets is not None:
+                training = replace(training, n_target_pairs=targets.size)
+            problem = resumable(self.metric_problem(training))
             solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
-            monitor.close()
-            store(self, solution, targets, training, classes)
-            self.components_ = like(self.components_, X)
-        warn_if_unfinished(self, solution, "max_iter")
-        return self
+            attributes = {"classes_": rows.classes, **target_attributes(targets, training)}
+            return Learned(solution, training.points.dtype, attributes)
+
+        return self._fit(X, learn)
+
+    def _targets(
+        self, training: TrainingSet, rows: TrainingRows, given: Any
+    ) -> Neighborhoods | None:
+        """Target neighbours on the device: those given, or the default ones."""
+        if given is None:
+            return self.default_targets(training, rows.labels)
+        checked = check_target_neighbors(given, rows.codes)
+        return training.kernels.pattern(checked.renumbered(np.argsort(training.order)))
 
 
-def store(
-    estimator: Any,
-    solution: Solution,
-    targets: Neighborhoods | None,
-    training: TrainingSet,
-    classes: np.ndarray | None,
-) -> None:
-    """Set the fitted attributes; there are none about targets or classes without them."""
-    store_solution(estimator, solution, training.points.dtype)
-    if classes is not None:
-        estimator.classes_ = classes
-    if targets is not None:
-        estimator.target_neighbors_ = targets.renumbered(training.order).to_graph()
-        estimator.n_target_neighbors_ = np.diff(estimator.target_neighbors_.indptr)
-
-
-def store_solution(estimator: Any, solution: Solution, dtype: Any) -> None:
-    """Set the attributes that every fitted metric has; remove those of an earlier fit to rows."""
-    estimator.components_ = solution.components.astype(dtype, copy=False)
-    estimator.objective_ = solution.objective
-    estimator.duality_gap_ = solution.gap
-    estimator.converged_ = solution.converged
-    estimator.history_ = solution.history
-    estimator.n_iter_ = len(solution.history)
-    for name in ("classes_", "target_neighbors_", "n_target_neighbors_"):
-        estimator.__dict__.pop(name, None)
+def target_attributes(targets: Neighborhoods | None, training: TrainingSet) -> dict[str, Any]:
+    """Return the fitted attributes about target neighbours; there are none without them."""
+    if targets is None:
+        return {}
+    graph = targets.renumbered(training.order).to_graph()
+    return {"target_neighbors_": graph, "n_target_neighbors_": np.diff(graph.indptr)}
 
 
 def nearest_targets(training: TrainingSet, classes: np.ndarray, n_neighbors: Any) -> Neighborhoods:
     """Return the nearest rows of the same class by Euclidean distance."""
     k = check_integer("n_neighbors", n_neighbors, 1)
-    warn_small_classes(np.diff(training.points.class_start), classes, k)
+    warn_small_classes(training.points.class_sizes, classes, k)
     return nearest_neighborhoods(training, np.eye(training.points.n_features), k)
 
 
@@ -161,7 +237,7 @@ def warm_components(components: Any, shape: tuple[int, int]) -> np.ndarray:
 
 
 @contextmanager
-def untouched_on_failure(estimator: Any) -> Iterator[None]:
+def _untouched_on_failure(estimator: Any) -> Iterator[None]:
     """Give an estimator its old attributes back when a fit fails or is interrupted."""
     before = dict(estimator.__dict__)
     try:
@@ -170,21 +246,3 @@ def untouched_on_failure(estimator: Any) -> Iterator[None]:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)
         raise
-
-
-def warn_if_unfinished(estimator: Any, solution: Solution, limit: str, value: Any = None) -> None:
-    """Non-convergence is never silent, unless the user's callback asked for it.
-
-    ``limit`` names the parameter that ended the fit; ``value`` is its value where
-    that is not an attribute of the estimator.
-    """
-    if estimator.converged_ or solution.stopped:
-        return
-    value = getattr(estimator, limit) if value is None else value
-    gap = "" if solution.gap is None else f" with a relative duality gap of {solution.gap:.1e}"
-    warnings.warn(
-        f"{type(estimator).__name__} stopped at {limit}={value}{gap} "
-        f"(tol={estimator.tol:g}): raise {limit}, or accept a larger tol",
-        ConvergenceWarning,
-        stacklevel=3,
-    )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from lnml.neighborhoods.assignment import Sizes
+from lnml.learning.assignment import Sizes
 
 
 class CandidateFit(NamedTuple):

@@ -11,15 +11,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
+from lnml.core.labels import classes_by_appearance
+from lnml.core.monitor import Monitor
+from lnml.core.solution import Solution
 from lnml.estimators.base import MetricLearner
-from lnml.estimators.coupling import Coupling
+from lnml.estimators.coupled import coupled
 from lnml.estimators.cv_results import CandidateFit
-from lnml.evaluation.nearest import predict_nearest
 from lnml.kernels import get_kernels
-from lnml.neighborhoods.assignment import Sizes
-from lnml.solvers.alternation import Alternation
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array, matmul
+from lnml.kernels.tensors import host_array, matmul
+from lnml.learning.assignment import Sizes
+from lnml.learning.coupling import Coupling
+from lnml.learning.nearest import predict_nearest
 
 
 @dataclass(frozen=True)
@@ -69,34 +71,30 @@ class Search:
         start = time.perf_counter()
         kernels = get_kernels(self.device)
         with kernels.session():
-            codes = np.unique(y[train], return_inverse=True)[1]
-            coupling = Coupling(clone(self.base), X[train], codes, kernels)
-            origin, most = coupling.start, max(sizes.k_max for sizes in self.grid)
-            coupling.share_ranking(origin, most)
-            for sizes in self.grid:
+            codes = classes_by_appearance(y[train]).codes
+            coupling = coupled(clone(self.base), X[train], codes, kernels)
+            dtype, origin = coupling.training.points.dtype, coupling.start
+            coupling.share_ranking(origin, self.grid)
+            for position, sizes in enumerate(self.grid):
                 title = f"LNMLCV fold {number} sizes {tuple(sizes)}"
                 found, metrics = self._learn(coupling, sizes, origin, title)
-                if self.warm and origin is coupling.start:
-                    origin = found.solution.components
-                    coupling.share_ranking(origin, most)
+                if self.warm and position == 0:
+                    origin = found.components
+                    coupling.share_ranking(origin, self.grid, found.state)
                 learned = time.perf_counter()
-                dtype = coupling.training.points.dtype
                 scores = [
                     self._score(metric.astype(dtype), X, y, train, test) for metric in metrics
                 ]
                 done = time.perf_counter()
-                components = found.solution.components.astype(dtype)
-                results.append(
-                    CandidateFit(
-                        components, scores, found.converged, learned - start, done - learned
-                    )
-                )
+                times = learned - start, done - learned
+                components = found.components.astype(dtype)
+                results.append(CandidateFit(components, scores, found.converged, *times))
                 start = done
         return results
 
     def _learn(
         self, coupling: Coupling, sizes: Sizes, origin: np.ndarray, title: str
-    ) -> tuple[Alternation, list[np.ndarray]]:
+    ) -> tuple[Solution, list[np.ndarray]]:
         """Fit one candidate; return the metrics to score as well."""
         metrics: list[np.ndarray] = []
         monitor = Monitor(title, self.verbose)
@@ -106,7 +104,7 @@ class Search:
             sizes, origin, tol=self.tol, max_rounds=self.max_rounds, monitor=monitor
         )
         monitor.close()
-        return found, metrics or [found.solution.components]
+        return found, metrics or [found.components]
 
     def _score(
         self, components: np.ndarray, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray

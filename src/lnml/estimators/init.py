@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import check_random_state
 
-from lnml.tensors import class_moments, is_tensor
+from lnml.kernels.tensors import discriminant_axes, principal_axes
 
 NAMES = ("identity", "pca", "lda", "random")
 
@@ -28,18 +26,10 @@ def initial_components(
         rng = check_random_state(random_state)
         return rng.standard_normal((n_components, d)) / np.sqrt(d)
     if init == "pca":
-        if is_tensor(X):
-            found = _principal_axes(X)
-        else:
-            found = PCA(min(n_components, *X.shape), random_state=random_state).fit(X).components_
-        return _completed(found, n_components)
+        return _completed(principal_axes(X, n_components, random_state), n_components)
     if init == "lda":
         _refuse_equal_rows(X, codes)
-        if is_tensor(X):
-            found = _discriminant_axes(X, codes)
-        else:
-            found = LinearDiscriminantAnalysis(solver="svd").fit(X, codes).scalings_.T
-        return _completed(found, n_components)
+        return _completed(discriminant_axes(X, codes), n_components)
     raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")
 
 
@@ -51,25 +41,6 @@ def _refuse_equal_rows(X: Any, codes: np.ndarray) -> None:
             "init='lda' needs classes whose rows differ, and here all rows of each class are the "
             "same: use init='pca' or 'identity'"
         )
-
-
-def _principal_axes(X: Any) -> np.ndarray:
-    """Principal axes of a tensor, from its scatter: the rows stay on their device."""
-    _, _, scatter = class_moments(X, np.zeros(X.shape[0], dtype=int))
-    axes = np.linalg.eigh(scatter)[1][:, ::-1].T
-    return np.asarray(axes[: min(X.shape)])
-
-
-def _discriminant_axes(X: Any, codes: np.ndarray) -> np.ndarray:
-    """Axes of linear discriminant analysis of a tensor, scaled as scikit-learn does."""
-    counts, means, within = class_moments(X, codes)
-    values, vectors = np.linalg.eigh(within / counts.sum())
-    kept = values > np.finfo(float).eps * values.size * values.max()
-    whitening = vectors[:, kept] / np.sqrt(values[kept])
-    spread = means - np.average(means, axis=0, weights=counts)
-    _, lengths, axes = np.linalg.svd((np.sqrt(counts)[:, None] * spread) @ whitening)
-    rank = np.count_nonzero(lengths > 1e-4 * lengths.max())
-    return np.asarray(axes[:rank] @ whitening.T)
 
 
 def _given(init: Any, n_components: int, d: int) -> np.ndarray:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from lnml.estimators.base import store_solution, untouched_on_failure, warn_if_unfinished
+from lnml.core.checks import check_between, check_integer
+from lnml.core.monitor import Monitor
+from lnml.core.warn import warn_user
+from lnml.estimators.base import Learned, MetricEstimator
+from lnml.estimators.metric import check_pairs
 from lnml.estimators.validation import (
-    check_between,
     check_bounds,
-    check_integer,
     check_pair_labels,
     check_percentiles,
     check_training_data,
     refuse_overflow,
     refuse_unknown,
 )
-from lnml.kernels import device_of, get_kernels
-from lnml.metric import MahalanobisMetric, check_pairs
-from lnml.objectives.contract import Solution
-from lnml.solvers.bregman import solve_logdet
-from lnml.solvers.logdet import Constraints, in_span
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array, like
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import host_array
+from lnml.objectives.logdet import Constraints, LogDetObjective
+from lnml.solvers.path import solve
 
 # Pairs of rows whose distances are looked at for the percentiles: all of them up
 # to this number, else so many at random (their rank is then right to 0.2 points).
@@ -36,7 +34,7 @@ BLOCK = 2**17
 IDENTICAL = 1e-200
 
 
-class ITML(MahalanobisMetric):
+class ITML(MetricEstimator):
     """Information-theoretic metric learning, solved to a proved optimality gap.
 
     The metric nearest to the Euclidean one (in LogDet divergence) that keeps
@@ -67,7 +65,7 @@ class ITML(MahalanobisMetric):
     tol : float, default=1e-3
         Largest relative duality gap, (objective - bound) / max(objective, floor).
     callback : callable, default=None
-        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -163,21 +161,20 @@ class ITML(MahalanobisMetric):
         self
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
-        with untouched_on_failure(self), get_kernels(device_of(self.device, X)).session():
-            X, classes, codes = check_training_data(self, X, y)
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            rows = check_training_data(self, X, y)
             rng = check_random_state(self.random_state)
-            n_pairs = 20 * classes.size**2
+            n_rows, n_pairs = rows.X.shape[0], 20 * rows.labels.size**2
             if self.n_constraints is not None:
                 n_pairs = check_integer("n_constraints", self.n_constraints, 1)
-            first, second = _random_pairs(X.shape[0], n_pairs, rng)
-            bounds = self._bounds(X, *_population(X.shape[0], rng))
-            similar = codes[first] == codes[second]
-            ends = host_array(X[first]), host_array(X[second])
-            solution = self._learn(*ends, similar, bounds)
-            self.components_ = like(self.components_, X)
-            self.classes_ = classes
-        warn_if_unfinished(self, solution, "max_iter")
-        return self
+            first, second = _random_pairs(n_rows, n_pairs, rng)
+            bounds = self._bounds(rows.X, *_population(n_rows, rng))
+            similar = rows.codes[first] == rows.codes[second]
+            ends = host_array(rows.X[first]), host_array(rows.X[second])
+            return self._learn(*ends, similar, bounds, monitor, {"classes_": rows.classes})
+
+        return self._fit(X, learn)
 
     def fit_pairs(self, pairs: Any, labels: Any) -> Self:
         """Learn the metric from given pairs of points.
@@ -193,21 +190,19 @@ class ITML(MahalanobisMetric):
         -------
         self
         """
-        given = pairs
-        with untouched_on_failure(self), get_kernels(device_of(self.device, pairs)).session():
-            pairs = check_pairs(host_array(pairs))
-            refuse_overflow("pairs", pairs)
-            similar = check_pair_labels(host_array(labels), len(pairs)) == 1
-            points = np.concatenate([pairs[:, 0], pairs[:, 1]])
-            rows = np.arange(len(pairs))
-            bounds = self._bounds(points, rows, rows + len(pairs))
-            solution = self._learn(pairs[:, 0], pairs[:, 1], similar, bounds)
-            self.components_ = like(self.components_, given)
-            self.n_features_in_ = pairs.shape[2]
-            for name in ("classes_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-        warn_if_unfinished(self, solution, "max_iter")
-        return self
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            ends = check_pairs(host_array(pairs))
+            refuse_overflow("pairs", ends)
+            similar = check_pair_labels(host_array(labels), len(ends)) == 1
+            points = np.concatenate([ends[:, 0], ends[:, 1]])
+            rows = np.arange(len(ends))
+            bounds = self._bounds(points, rows, rows + len(ends))
+            self.n_features_in_ = ends.shape[2]
+            self.__dict__.pop("feature_names_in_", None)
+            return self._learn(ends[:, 0], ends[:, 1], similar, bounds, monitor, {})
+
+        return self._fit(pairs, learn)
 
     def _bounds(self, X: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
         """Return u and l: given, or percentiles over pairs of rows that differ."""
@@ -230,28 +225,25 @@ class ITML(MahalanobisMetric):
         second: np.ndarray,
         similar: np.ndarray,
         bounds: tuple[float, float],
-    ) -> Solution:
-        """Solve for pairs of points (m x d each) and set the fitted attributes."""
+        monitor: Monitor,
+        attributes: dict[str, Any],
+    ) -> Learned:
+        """Solve for pairs of points (m x d each)."""
         gamma = check_between("gamma", self.gamma, 0.0, np.inf)
         tol = check_between("tol", self.tol, 0.0, 1.0)
         max_iter = check_integer("max_iter", self.max_iter, 1)
         constraints = _constraints(first, second, similar, bounds)
-        coordinates, to_original = in_span(constraints.vectors)
-        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        found = solve_logdet(
-            Constraints(coordinates, constraints.similar),
-            gamma,
+        solution = solve(
+            LogDetObjective(constraints, gamma),
+            None,
+            np.eye(first.shape[1]),
             tol=tol,
             max_iter=max_iter,
             monitor=monitor,
-            to_original=to_original,
         )
-        monitor.close()
-        solution = Solution.of(found, to_original, monitor, None)
-        store_solution(self, solution, first.dtype)
-        self.bounds_ = bounds
-        self.n_constraints_ = constraints.similar.size
-        return solution
+        count = constraints.similar.size
+        attributes = {**attributes, "bounds_": bounds, "n_constraints_": count}
+        return Learned(solution, first.dtype, attributes)
 
 
 def _random_pairs(
@@ -300,10 +292,8 @@ def _constraints(
             "changes: raise n_constraints or give other pairs"
         )
     if n_impossible:
-        warnings.warn(
+        warn_user(
             f"{n_impossible} of {similar.size} constraints ask for a distance between identical "
-            f"points of different classes, which no metric gives: they are left out",
-            UserWarning,
-            stacklevel=4,
+            f"points of different classes, which no metric gives: they are left out"
         )
     return Constraints(vectors[distinct], similar[distinct])

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.checks import check_between
+from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.base import MetricLearner, nearest_targets
-from lnml.estimators.validation import check_between, check_integer
-from lnml.neighborhoods.graph import Neighborhoods
-from lnml.objectives.contract import TrainingSet
-from lnml.objectives.lmnn import LMNNProblem
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.lmnn import LMNNObjective
+from lnml.solvers.problem import ObjectiveProblem
 
 
 class LMNN(MetricLearner):
@@ -46,7 +47,7 @@ class LMNN(MetricLearner):
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
-        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -69,9 +70,8 @@ class LMNN(MetricLearner):
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, certified (whether the
-        objective is exact, by a full search), n_active triplets, n_evaluations,
-        seconds.
+        One record per iteration: objective, bound, gap, n_active triplets,
+        n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_ : scipy.sparse.csr_array of shape (n, n)
@@ -127,14 +127,14 @@ class LMNN(MetricLearner):
         self.random_state = random_state
         self.device = device
 
-    def metric_problem(self, training: TrainingSet) -> LMNNProblem:
+    def check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        super().check_parameters()
+        check_between("push_weight", self.push_weight, 0.0, 1.0)
+
+    def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the LMNN problem over the training data."""
-        check_between("tol", self.tol, 0.0, 1.0)
-        return LMNNProblem(
-            training,
-            check_between("push_weight", self.push_weight, 0.0, 1.0),
-            check_integer("max_iter", self.max_iter, 1),
-        )
+        return ObjectiveProblem(LMNNObjective(training, self.push_weight), self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
         """Return the nearest rows of the same class by Euclidean distance."""

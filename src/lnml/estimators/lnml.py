@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from lnml.core.checks import check_between, check_integer
+from lnml.core.monitor import Monitor
 from lnml.estimators.base import (
-    store,
-    untouched_on_failure,
+    Learned,
+    MetricEstimator,
+    target_attributes,
     warm_components,
-    warn_if_unfinished,
 )
-from lnml.estimators.coupling import Coupling, coupled_base, coupled_device
-from lnml.estimators.validation import (
-    check_between,
-    check_integer,
-    check_training_data,
-    refuse_unknown,
-)
+from lnml.estimators.coupled import coupled, coupled_base, coupled_device
+from lnml.estimators.validation import check_training_data, refuse_unknown
 from lnml.kernels import get_kernels
-from lnml.metric import MahalanobisMetric
-from lnml.neighborhoods.assignment import check_sizes, warn_small_classes
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import like
+from lnml.kernels.protocol import Kernels
+from lnml.learning.assignment import check_sizes, warn_small_classes
 
 
-class LNML(MahalanobisMetric):
+class LNML(MetricEstimator):
     """Learn the metric and the neighbourhoods it is learned from, in turn.
 
     Starting from the metric of the base estimator's ``init``, every round first
@@ -55,7 +49,7 @@ class LNML(MahalanobisMetric):
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
-        Called after every round with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every round with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -74,8 +68,8 @@ class LNML(MahalanobisMetric):
         How many target neighbours each row received.
     target_costs_ : scipy.sparse.csr_array of shape (n, n)
         What each pair of ``target_neighbors_`` costs at the learned metric, in
-        the same order; their sum is ``objective_``, less what the base
-        estimator asks apart from pairs (nothing, for LMNN and MCML).
+        the same order. Their sum is ``objective_`` minus the part of it that does
+        not depend on pairs (zero for LMNN and MCML).
     objective_ : float
         The objective at the learned metric and neighbourhoods.
     duality_gap_ : float or None
@@ -149,49 +143,47 @@ class LNML(MahalanobisMetric):
         self
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
-        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        return self._fit_from(X, y, None)
+
+    def _fit_from(self, X: Any, y: Any, start: np.ndarray | None) -> Self:
+        """Learn from components (r x d); None for a warm start or the base estimator's own."""
         base = coupled_base(self.estimator)
-        kernels = get_kernels(coupled_device(self.device, base, X))
-        with untouched_on_failure(self), kernels.session():
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
             sizes = check_sizes(self.k_min, self.k_av, self.k_max)
             tol = check_between("tol", self.tol, 0.0, 1.0)
             max_rounds = check_integer("max_rounds", self.max_rounds, 1)
-            X, classes, codes = check_training_data(self, X, y)
-            coupling = Coupling(base, X, codes, kernels)
+            rows = check_training_data(self, X, y)
+            coupling = coupled(base, rows.X, rows.codes, kernels)
             coupling.check(sizes)
-            warn_small_classes(np.bincount(codes), classes, sizes.k_av)
-            found = coupling.learn(
-                sizes,
-                self._start(coupling),
-                tol=tol,
-                max_rounds=max_rounds,
-                monitor=monitor,
-            )
-            monitor.close()
-            solution = replace(
-                found.solution,
-                converged=found.converged,
-                history=found.history,
-                stopped=monitor.stopped,
-            )
-            store(self, solution, found.targets, coupling.training, classes)
-            self.components_ = like(self.components_, X)
-            self.target_costs_ = coupling.target_costs(found)
-            self.estimator_ = base
-        if self.n_iter_ < max_rounds:
-            # Rounds ended, so it is the last metric that its solver gave up.
-            limit = getattr(base, "max_iter", "its own limit")
-            warn_if_unfinished(self, solution, "estimator__max_iter", limit)
-        else:
-            warn_if_unfinished(self, solution, "max_rounds")
-        return self
+            warn_small_classes(np.bincount(rows.codes), rows.labels, sizes.k_av)
+            origin = self._start(coupling.start, start)
+            found = coupling.learn(sizes, origin, tol=tol, max_rounds=max_rounds, monitor=monitor)
+            attributes = {
+                "classes_": rows.classes,
+                **target_attributes(found.targets, coupling.training),
+                "target_costs_": coupling.target_costs(sizes, found),
+                "estimator_": base,
+            }
+            # Where rounds ended by themselves, it is the last metric that its solver gave up.
+            limit, value = "max_rounds", None
+            if len(found.history) < max_rounds:
+                limit = "estimator__max_iter"
+                value = getattr(base, "max_iter", "its own limit")
+            return Learned(found, coupling.training.points.dtype, attributes, limit, value)
+
+        return self._fit(X, learn)
+
+    def kernels_for(self, X: Any) -> Kernels:
+        """Kernels of the device that is named here or by the base estimator, else of X."""
+        return get_kernels(coupled_device(self.device, self.estimator, X))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Neighbourhoods are learned, so nothing is routed to the base estimator."""
         return MetadataRouter(owner=self)
 
-    def _start(self, coupling: Coupling) -> np.ndarray:
-        """Components of M0: warm start, or what the base estimator starts from."""
-        if self.warm_start and hasattr(self, "components_"):
-            return warm_components(self.components_, coupling.start.shape)
-        return coupling.start
+    def _start(self, initial: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+        """Components of M0: given, of a warm start, or what the base estimator starts from."""
+        if given is None and self.warm_start and hasattr(self, "components_"):
+            given = self.components_
+        return initial if given is None else warm_components(given, initial.shape)

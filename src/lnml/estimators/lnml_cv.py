@@ -16,21 +16,25 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter
 
-from lnml.estimators.base import MetricLearner, untouched_on_failure
-from lnml.estimators.coupling import Coupling, coupled_base, coupled_device
+from lnml.core.checks import check_between, check_integer
+from lnml.core.monitor import Monitor
+from lnml.core.solution import Solution
+from lnml.core.warn import warn_user
+from lnml.estimators.base import Learned, MetricEstimator, MetricLearner
+from lnml.estimators.coupled import coupled, coupled_base, coupled_device
 from lnml.estimators.cv_results import CandidateFit, search_results
 from lnml.estimators.cv_search import Search
 from lnml.estimators.lnml import LNML
 from lnml.estimators.validation import (
-    check_between,
-    check_integer,
+    TrainingRows,
     check_learnable,
     check_training_data,
     refuse_unknown,
 )
 from lnml.kernels import get_kernels
-from lnml.metric import MahalanobisMetric
-from lnml.neighborhoods.assignment import Sizes, check_sizes
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import host_array
+from lnml.learning.assignment import Sizes, check_sizes
 
 # docs/lnml_cv.md explains how these follow from the paper.
 FLEXIBLE_GRID = ((3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4), (2, 3, 5))
@@ -40,28 +44,23 @@ FIXED_FOLDS = 5
 
 # Fitted attributes of the refitted LNML that the search offers as its own.
 DELEGATED = (
-    "components_",
     "target_neighbors_",
     "n_target_neighbors_",
     "target_costs_",
-    "objective_",
-    "duality_gap_",
-    "converged_",
-    "history_",
-    "n_iter_",
     "estimator_",
     "classes_",
 )
 
 
-class LNMLCV(MahalanobisMetric):
+class LNMLCV(MetricEstimator):
     """LNML that chooses its neighbourhood sizes by cross-validation.
 
     Every candidate of ``grid`` is fitted on the training part of every fold and
-    judged by nearest-neighbour classification of the rest; LNML with the best
-    sizes is then fitted on all rows. Candidates of a fold share their data,
-    and start where the first of them ended, which makes this cheaper than a
-    grid search around :class:`LNML` (docs/lnml_cv.md).
+    judged by nearest-neighbour classification of the rest. LNML with the best
+    sizes is then fitted on all rows. Candidates of a fold share their data and
+    the ranking of partners at the start, which makes this cheaper than a grid
+    search around :class:`LNML`. Each starts from the same metric, unless
+    ``warm_grid`` is set (docs/lnml_cv.md).
 
     Parameters
     ----------
@@ -199,64 +198,76 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         refuse_unknown(type(self).__name__, unknown, "X and y")
         base = coupled_base(self.estimator)
         device = coupled_device(self.device, base, X)
-        with untouched_on_failure(self), get_kernels(device).session():
-            data, classes, codes = check_training_data(self, X, y)
-            grid, fixed = self._candidates(base, data, codes, device)
-            splits = self._splits(data, codes, fixed)
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            rows = check_training_data(self, X, y)
+            grid, fixed = self._candidates(base, rows, kernels)
+            splits = self._splits(rows, fixed)
             search = self._search(base, device, grid, min(len(train) for train, _ in splits))
+            labels = rows.labels[rows.codes]
             folds = Parallel(n_jobs=self.n_jobs)(
-                delayed(search.run)(data, classes[codes], number, *split)
+                delayed(search.run)(rows.X, labels, number, *split)
                 for number, split in enumerate(splits)
             )
-            self._choose(grid, folds)
-            self.best_estimator_ = self._refit(X, y, folds[0][self.best_index_].components)
-            for name in DELEGATED:
-                setattr(self, name, getattr(self.best_estimator_, name))
-            self._check_chosen_rounds()
-        return self
+            chosen = self._choice(grid, folds)
+            start = folds[0][chosen["best_index_"]].components
+            model = self._refit(X, y, chosen["best_params_"], start)
+            attributes = {name: getattr(model, name) for name in DELEGATED}
+            attributes |= {**chosen, "best_estimator_": model, "n_splits_": len(splits)}
+            solution = Solution(
+                host_array(model.components_),
+                model.objective_,
+                gap=model.duality_gap_,
+                converged=self._met_its_rule(model),
+                history=model.history_,
+            )
+            # The final fit has warned already, if there was a reason.
+            return Learned(solution, solution.components.dtype, attributes, limit="")
 
-    def _refit(self, X: Any, y: Any, start: np.ndarray) -> LNML:
+        return self._fit(X, learn)
+
+    def kernels_for(self, X: Any) -> Kernels:
+        """Kernels of the device that is named here or by the base estimator, else of X."""
+        return get_kernels(coupled_device(self.device, self.estimator, X))
+
+    def _refit(self, X: Any, y: Any, best_params: dict[str, Any], start: np.ndarray) -> LNML:
         """Fit the best candidate on all rows, from the metric of a fold or from M0."""
         model = LNML(
             self.estimator,
-            **{"max_rounds": self.max_rounds, **self.best_params_},
+            **{"max_rounds": self.max_rounds, **best_params},
             tol=self.tol,
-            warm_start=bool(self.warm_grid),
             verbose=self.verbose,
             device=self.device,
         )
-        if self.warm_grid:
-            model.components_ = start
         with warnings.catch_warnings():
             if model.max_rounds < self.max_rounds:
                 # To stop there was the choice; what else can be amiss is checked below.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(X, y).set_params(warm_start=False)
+            return model._fit_from(X, y, start if self.warm_grid else None)
 
-    def _check_chosen_rounds(self) -> None:
-        """Call a fit that ends after the rounds chosen converged if its last metric is."""
-        model = self.best_estimator_
+    def _met_its_rule(self, model: LNML) -> bool:
+        """Whether the final fit converged; after the rounds chosen its last metric decides."""
         if model.converged_ or model.max_rounds == self.max_rounds:
-            return
-        self.converged_ = model.duality_gap_ is not None and model.duality_gap_ <= self.tol
-        if not self.converged_:
-            warnings.warn(
+            return model.converged_
+        exact = model.duality_gap_ is not None and model.duality_gap_ <= self.tol
+        if not exact:
+            warn_user(
                 f"the metric of the last round, number {model.max_rounds}, did not meet "
                 f"tol={self.tol:g}: raise the base estimator's max_iter, or accept a larger tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
+        return exact
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Neighbourhoods are learned, so nothing is routed to the base estimator."""
         return MetadataRouter(owner=self)
 
     def _candidates(
-        self, base: MetricLearner, X: Any, codes: np.ndarray, device: str
+        self, base: MetricLearner, rows: TrainingRows, kernels: Kernels
     ) -> tuple[list[Sizes], bool]:
         """Return the checked grid, and whether the base estimator needs equal sizes."""
-        coupling = Coupling(clone(base), X, codes, get_kernels(device))
-        fixed = coupling.problem.fixed_row_sizes
+        coupling = coupled(clone(base), rows.X, rows.codes, kernels)
+        fixed = coupling.problem(Sizes(*FLEXIBLE_GRID[0])).fixed_row_sizes
         given = self.grid
         if given is None:
             given = FIXED_GRID if fixed else FLEXIBLE_GRID
@@ -274,9 +285,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             coupling.check(sizes)
         return grid, fixed
 
-    def _splits(
-        self, X: Any, codes: np.ndarray, fixed: bool
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _splits(self, rows: TrainingRows, fixed: bool) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the folds; each training part must be fit for learning."""
         cv = self.cv
         if cv is None:
@@ -286,16 +295,16 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         else:
             splitter = check_cv(cv)
-        splits = list(splitter.split(codes, codes))
+        splits = list(splitter.split(rows.codes, rows.codes))
         for number, (train, _) in enumerate(splits):
             try:
-                check_learnable(X[train], *np.unique(codes[train], return_inverse=True))
+                present, codes = np.unique(rows.codes[train], return_inverse=True)
+                check_learnable(rows.X[train], rows.labels[present], codes)
             except ValueError as error:
                 raise ValueError(
                     f"the training part of inner fold {number} cannot be used, {error}. "
                     f"Choose other folds (cv), or leave out classes of one or two rows"
                 ) from error
-        self.n_splits_ = len(splits)
         return splits
 
     def _search(self, base: MetricLearner, device: str, grid: list[Sizes], n_rows: int) -> Search:
@@ -329,20 +338,23 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         most = check_integer("max_rounds", self.max_rounds, 1)
         return most if self.cv_rounds is None else check_integer("cv_rounds", self.cv_rounds, 1)
 
-    def _choose(self, grid: list[Sizes], folds: Sequence[Sequence[CandidateFit]]) -> None:
-        """Store the results of the search and the best candidate."""
+    def _choice(self, grid: list[Sizes], folds: Sequence[Sequence[CandidateFit]]) -> dict[str, Any]:
+        """Return the results of the search and the best candidate, as fitted attributes."""
         most = self.max_rounds if self.choose_rounds else None
-        self.cv_results_ = search_results(grid, folds, most)
-        self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        results = search_results(grid, folds, most)
+        best = int(results["rank_test_score"].argmin())
         unfinished = sum(not fit.converged for fold in folds for fit in fold)
         if unfinished and self.cv_rounds is None:
-            warnings.warn(
+            warn_user(
                 f"{unfinished} of {len(grid) * len(folds)} fits of the inner cross-validation "
                 f"stopped at max_rounds={self.max_rounds} or before their metric met "
                 f"cv_tol={self.cv_tol:g}: raise max_rounds or the base estimator's max_iter, or "
                 f"accept a larger cv_tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
+        return {
+            "cv_results_": results,
+            "best_index_": best,
+            "best_params_": results["params"][best],
+            "best_score_": float(results["mean_test_score"][best]),
+        }

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lnml.estimators.base import MetricLearner
-from lnml.estimators.validation import check_between, check_integer
-from lnml.objectives.contract import TrainingSet
-from lnml.objectives.mcml import MCMLProblem
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.mcml import MCMLObjective
+from lnml.solvers.problem import ObjectiveProblem
 
 
 class MCML(MetricLearner):
@@ -39,7 +39,7 @@ class MCML(MetricLearner):
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
-        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -107,10 +107,9 @@ class MCML(MetricLearner):
         self.random_state = random_state
         self.device = device
 
-    def metric_problem(self, training: TrainingSet) -> MCMLProblem:
+    def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the MCML problem over the training data."""
-        check_between("tol", self.tol, 0.0, 1.0)
-        return MCMLProblem(training, check_integer("max_iter", self.max_iter, 1))
+        return ObjectiveProblem(MCMLObjective(training), self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> None:
         """All rows of the same class are targets; that needs no graph."""

@@ -9,7 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from lnml.tensors import check_tensor, host_array, is_tensor, matmul
+from lnml.kernels.tensors import (
+    checked_tensor,
+    host_array,
+    mapped_lengths,
+    matmul,
+    tensor_differences,
+)
 
 
 def check_pairs(pairs: Any, n_features: int | None = None) -> np.ndarray:
@@ -55,10 +61,10 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Z : ndarray, or tensor if X is one, of shape (n, r)
         """
         check_is_fitted(self)
-        if is_tensor(X):
-            return matmul(check_tensor(X, self.n_features_in_), self.components_)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return matmul(X, self.components_)
+        rows = checked_tensor(X, self.n_features_in_)
+        if rows is None:
+            rows = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return matmul(rows, self.components_)
 
     def get_mahalanobis_matrix(self) -> Any:
         """Return M = L^T L, shape (d, d): D(a, b)^2 = (a - b)^T M (a - b)."""
@@ -78,11 +84,11 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         distances : ndarray of shape (m,)
         """
         check_is_fitted(self)
-        if is_tensor(pairs):
-            ends = (self.transform(pairs[:, end]) for end in range(2))
-            return (next(ends) - next(ends)).norm(dim=1)
-        pairs = check_pairs(pairs, self.n_features_in_)
-        return np.linalg.norm((pairs[:, 0] - pairs[:, 1]) @ host_array(self.components_).T, axis=1)
+        differences = tensor_differences(pairs, self.n_features_in_)
+        if differences is None:
+            ends = check_pairs(pairs, self.n_features_in_)
+            differences = ends[:, 0] - ends[:, 1]
+        return mapped_lengths(differences, self.components_)
 
     def pair_score(self, pairs: Any) -> Any:
         """Similarity of each pair: minus its distance, so that larger is closer."""

@@ -6,20 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from lnml.estimators.base import (
-    MetricLearner,
-    store_solution,
-    untouched_on_failure,
-    warn_if_unfinished,
-)
-from lnml.estimators.validation import check_between, check_integer, check_labelled_pairs
-from lnml.neighborhoods.assignment import warn_small_classes
-from lnml.neighborhoods.graph import Neighborhoods
-from lnml.neighborhoods.learned import nearest_neighborhoods
-from lnml.objectives.contract import TrainingSet
-from lnml.objectives.mmc import MMCProblem, solve_pairs
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array, like
+from lnml.core.monitor import Monitor
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.estimators.base import Learned, MetricLearner, nearest_targets
+from lnml.estimators.validation import check_labelled_pairs
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import host_array
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.mmc import GivenPairsObjective, MMCObjective
+from lnml.solvers.path import solve
+from lnml.solvers.problem import ObjectiveProblem
 
 
 class MMC(MetricLearner):
@@ -59,7 +55,7 @@ class MMC(MetricLearner):
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
-        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -140,20 +136,21 @@ class MMC(MetricLearner):
         self.random_state = random_state
         self.device = device
 
-    def metric_problem(self, training: TrainingSet) -> MMCProblem:
+    def check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        super().check_parameters()
+        if not isinstance(self.diagonal, bool | np.bool_):
+            raise ValueError(f"diagonal must be True or False, got {self.diagonal!r}")
+
+    def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return Xing's problem over the training data."""
-        check_between("tol", self.tol, 0.0, 1.0)
-        return MMCProblem(
-            training, self._is_diagonal(), check_integer("max_iter", self.max_iter, 1)
-        )
+        return ObjectiveProblem(MMCObjective(training, bool(self.diagonal)), self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods | None:
         """Return the nearest rows of the same class; None stands for all of them."""
         if self.n_neighbors is None:
             return None
-        k = check_integer("n_neighbors", self.n_neighbors, 1)
-        warn_small_classes(np.diff(training.points.class_start), classes, k)
-        return nearest_neighborhoods(training, np.eye(training.points.n_features), k)
+        return nearest_targets(training, classes, self.n_neighbors)
 
     def fit_pairs(self, pairs: Any, labels: Any) -> Self:
         """Learn the metric from pairs of points.
@@ -169,34 +166,27 @@ class MMC(MetricLearner):
         -------
         self
         """
-        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        kernels, given = self.kernels_for(pairs), pairs
-        with untouched_on_failure(self), kernels.session():
-            pairs, similar = check_labelled_pairs(self, host_array(pairs), host_array(labels))
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            ends, similar = check_labelled_pairs(self, host_array(pairs), host_array(labels))
+            self.check_parameters()
             if isinstance(self.init, str) and self.init == "lda":
                 raise ValueError("init='lda' needs classes, pairs have none: use another init")
-            tol = check_between("tol", self.tol, 0.0, 1.0)
-            ends = pairs.astype(np.float64)
-            solution = solve_pairs(
-                kernels,
-                ends[:, 0] - ends[:, 1],
-                similar,
-                self.initial_components(ends.reshape(-1, pairs.shape[2]), np.zeros(0)),
-                diagonal=self._is_diagonal(),
-                tol=tol,
-                max_iter=check_integer("max_iter", self.max_iter, 1),
-                monitor=monitor,
+            wide = ends.astype(np.float64)
+            start = self.initial_components(wide.reshape(-1, ends.shape[2]), np.zeros(0))
+            differences = wide[:, 0] - wide[:, 1]
+            objective = GivenPairsObjective(kernels, differences, similar, bool(self.diagonal))
+            solution = solve(
+                objective, None, start, tol=self.tol, max_iter=self.max_iter, monitor=monitor
             )
-            monitor.close()
-            store_solution(self, solution, pairs.dtype)
-            self.components_ = like(self.components_, given)
-        warn_if_unfinished(self, solution, "max_iter")
-        return self
+            return Learned(solution, ends.dtype)
+
+        return self._fit(pairs, learn)
 
     def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Components (r x d) the fit starts from; of a diagonal metric, its diagonal."""
         components = super().initial_components(X, codes)
-        if not self._is_diagonal():
+        if not self.diagonal:
             return components
         if components.shape[0] < components.shape[1]:
             raise ValueError(
@@ -204,8 +194,3 @@ class MMC(MetricLearner):
                 f"metric has one component for each feature; use n_components=None"
             )
         return np.diag(np.linalg.norm(components, axis=0))
-
-    def _is_diagonal(self) -> bool:
-        if not isinstance(self.diagonal, bool | np.bool_):
-            raise ValueError(f"diagonal must be True or False, got {self.diagonal!r}")
-        return bool(self.diagonal)

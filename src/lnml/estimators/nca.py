@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
-import numpy as np
-
-from lnml.conditioning import whiten_pull
-from lnml.estimators.base import (
-    ComponentsLearner,
-    store,
-    untouched_on_failure,
-    warn_if_unfinished,
-)
-from lnml.estimators.validation import (
-    check_between,
-    check_integer,
-    check_training_data,
-    refuse_unknown,
-)
-from lnml.objectives.contract import Solution, TrainingSet
-from lnml.objectives.nca import NCATask
-from lnml.solvers.lbfgs import minimize_over_components
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import like
-
-# Past steps that L-BFGS keeps.
-MEMORY = 20
+from lnml.core.monitor import Monitor
+from lnml.estimators.base import ComponentsLearner, Learned
+from lnml.estimators.validation import check_training_data, refuse_unknown
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.nca import NCAObjective
+from lnml.solvers.path import solve
 
 
 class NCA(ComponentsLearner):
@@ -55,7 +38,7 @@ class NCA(ComponentsLearner):
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
-        Called after every step with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every step with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -142,56 +125,20 @@ class NCA(ComponentsLearner):
         self
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
-        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        kernels = self.kernels_for(X)
-        with untouched_on_failure(self), kernels.session():
-            tol = check_between("tol", self.tol, 0.0, 1.0)
-            max_iter = check_integer("max_iter", self.max_iter, 1)
-            X, classes, codes = check_training_data(self, X, y)
-            training = TrainingSet.from_labels(X, codes, kernels)
-            components = self.initial_components(X, codes)
-            solution = _solve(training, components, tol, max_iter, monitor, self.warm_start)
-            monitor.close()
-            store(self, solution, None, training, classes)
-            self.components_ = like(self.components_, X)
-        warn_if_unfinished(self, solution, "max_iter")
-        return self
 
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            rows = check_training_data(self, X, y)
+            self.check_parameters()
+            training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
+            solution = solve(
+                NCAObjective(training),
+                None,
+                self.initial_components(rows.X, rows.codes),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                monitor=monitor,
+                keep_scale=self.warm_start,
+            )
+            return Learned(solution, training.points.dtype, {"classes_": rows.classes})
 
-def _solve(
-    training: TrainingSet,
-    components: np.ndarray,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    keep_scale: bool,
-) -> Solution:
-    """Minimise NCA's objective in conditioned coordinates."""
-    conditioning = whiten_pull(training.kernels, training.points, None)
-    task = NCATask(training.kernels, conditioning)
-    start = conditioning.to_conditioned(components)
-    if not keep_scale:
-        start = start * np.sqrt(task.workable_scale(start))
-
-    def to_original(found: np.ndarray) -> np.ndarray:
-        return conditioning.to_original(found, components.shape[0])
-
-    def on_step(found: np.ndarray, value: float) -> bool:
-        record = {"iteration": len(monitor.history) + 1, "objective": value}
-        return monitor.step(record, partial(to_original, found))
-
-    minimum = minimize_over_components(
-        task.value_and_gradient,
-        start,
-        max_iter=max_iter,
-        value_tol=max(tol, task.precision),
-        memory=MEMORY,
-        on_step=on_step,
-    )
-    return Solution(
-        to_original(minimum.components),
-        minimum.value,
-        converged=minimum.converged or minimum.value <= task.rounding,
-        history=monitor.history,
-        stopped=monitor.stopped,
-    )
+        return self._fit(X, learn)

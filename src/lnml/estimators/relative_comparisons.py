@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from lnml.core.pairs import Pattern
 from lnml.estimators.base import warm_components
 from lnml.estimators.triplets import TripletLearner
-from lnml.estimators.validation import check_basis, check_between, check_integer
-from lnml.objectives.contract import TrainingSet
-from lnml.objectives.frobenius import WeightedBasisProblem
-from lnml.tensors import host_array
+from lnml.estimators.validation import check_basis
+from lnml.kernels.tensors import host_array
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.frobenius import WeightedBasisObjective
 
 
 class RelativeComparisons(TripletLearner):
@@ -42,7 +43,7 @@ class RelativeComparisons(TripletLearner):
     warm_start : bool, default=False
         Start from the weights of the last fit; all are equal otherwise.
     callback : callable, default=None
-        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -65,9 +66,8 @@ class RelativeComparisons(TripletLearner):
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, certified (whether the
-        objective is exact, by a full search), n_active triplets, n_evaluations,
-        seconds.
+        One record per iteration: objective, bound, gap, n_active triplets,
+        n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)
@@ -117,15 +117,12 @@ class RelativeComparisons(TripletLearner):
         basis = check_basis(self.basis, self.n_features_in_)
         return (host_array(self.components_) ** 2).sum(axis=1) / (basis**2).sum(axis=0)
 
-    def metric_problem(self, training: TrainingSet) -> WeightedBasisProblem:
-        """Return the problem over the training data."""
-        check_between("tol", self.tol, 0.0, 1.0)
-        return WeightedBasisProblem(
-            training,
-            check_between("C", self.C, 0.0, np.inf),
-            check_basis(self.basis, training.points.n_features),
-            check_integer("max_iter", self.max_iter, 1),
-        )
+    def objective(
+        self, training: TrainingSet, impostors: Pattern | None = None
+    ) -> WeightedBasisObjective:
+        """Return what is asked of the weights; impostors replace the rows of other classes."""
+        basis = check_basis(self.basis, training.points.n_features)
+        return WeightedBasisObjective(training, self.C, basis, impostors)
 
     def initial_components(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Components (m x d) of equal weights, or of the last fit."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from lnml.core.pairs import Pattern
 from lnml.estimators.triplets import TripletLearner
-from lnml.estimators.validation import check_between, check_integer
-from lnml.objectives.contract import TrainingSet
-from lnml.objectives.frobenius import FrobeniusProblem
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.frobenius import FrobeniusObjective
 
 
 class SupportVectorMetric(TripletLearner):
@@ -45,7 +43,7 @@ class SupportVectorMetric(TripletLearner):
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
-        Called after every iteration with a :class:`lnml.solvers.monitor.FitState`;
+        Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.
     verbose : int, default=0
         Show a live line on stderr.
@@ -68,9 +66,8 @@ class SupportVectorMetric(TripletLearner):
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, certified (whether the
-        objective is exact, by a full search), n_active triplets, n_evaluations,
-        seconds.
+        One record per iteration: objective, bound, gap, n_active triplets,
+        n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)
@@ -126,11 +123,8 @@ class SupportVectorMetric(TripletLearner):
         self.random_state = random_state
         self.device = device
 
-    def metric_problem(self, training: TrainingSet) -> FrobeniusProblem:
-        """Return the problem over the training data."""
-        check_between("tol", self.tol, 0.0, 1.0)
-        return FrobeniusProblem(
-            training,
-            check_between("C", self.C, 0.0, np.inf),
-            check_integer("max_iter", self.max_iter, 1),
-        )
+    def objective(
+        self, training: TrainingSet, impostors: Pattern | None = None
+    ) -> FrobeniusObjective:
+        """Return what is asked of the metric; impostors replace the rows of other classes."""
+        return FrobeniusObjective(training, self.C, impostors)

@@ -7,20 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from lnml.estimators.base import (
-    MetricLearner,
-    nearest_targets,
-    store,
-    untouched_on_failure,
-    warn_if_unfinished,
-)
+from lnml.core.checks import check_between
+from lnml.core.monitor import Monitor
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.pairs import Pattern
+from lnml.estimators.base import Learned, MetricLearner, nearest_targets
 from lnml.estimators.validation import check_triplets
-from lnml.kernels.protocol import Kernels, Pattern
-from lnml.neighborhoods.graph import Neighborhoods
-from lnml.objectives.contract import TrainingSet
-from lnml.objectives.frobenius import FrobeniusProblem
-from lnml.solvers.monitor import Monitor
-from lnml.tensors import host_array, like
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import host_array
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.frobenius import FrobeniusObjective
+from lnml.solvers.path import solve
+from lnml.solvers.problem import ObjectiveProblem
 
 
 class TripletLearner(MetricLearner):
@@ -31,8 +29,19 @@ class TripletLearner(MetricLearner):
     max_iter: int
 
     @abstractmethod
-    def metric_problem(self, training: TrainingSet) -> FrobeniusProblem:
-        """Check the parameters and return the problem to solve."""
+    def objective(
+        self, training: TrainingSet, impostors: Pattern | None = None
+    ) -> FrobeniusObjective:
+        """Return what is asked of the metric; impostors replace the rows of other classes."""
+
+    def check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        super().check_parameters()
+        check_between("C", self.C, 0.0, np.inf)
+
+    def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
+        """Return the problem over the training data."""
+        return ObjectiveProblem(self.objective(training), self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
         """Return the nearest rows of the same class by Euclidean distance."""
@@ -52,26 +61,27 @@ class TripletLearner(MetricLearner):
         self
             Without ``classes_`` and ``target_neighbors_``.
         """
-        monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        kernels, given = self.kernels_for(triplets), triplets
-        with untouched_on_failure(self), kernels.session():
-            triplets = check_triplets(host_array(triplets))
-            self.n_features_in_ = triplets.shape[2]
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            checked = check_triplets(host_array(triplets))
+            self.check_parameters()
+            self.n_features_in_ = checked.shape[2]
             self.__dict__.pop("feature_names_in_", None)
-            training, targets, impostors = _as_rows(triplets, kernels)
-            problem = self.metric_problem(training)
             if isinstance(self.init, str) and self.init == "lda":
                 raise ValueError("init='lda' needs classes, triplets have none: use another init")
-            points = triplets.reshape(-1, triplets.shape[2])
-            components = self.initial_components(points, np.zeros(len(points), dtype=int))
-            solution = problem.solve(
-                targets, components, tol=self.tol, monitor=monitor, impostors=impostors
+            training, targets, impostors = _as_rows(checked, kernels)
+            points = checked.reshape(-1, checked.shape[2])
+            solution = solve(
+                self.objective(training, impostors),
+                targets,
+                self.initial_components(points, np.zeros(len(points), dtype=int)),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                monitor=monitor,
             )
-            monitor.close()
-            store(self, solution, None, training, None)
-            self.components_ = like(self.components_, given)
-        warn_if_unfinished(self, solution, "max_iter")
-        return self
+            return Learned(solution, training.points.dtype)
+
+        return self._fit(triplets, learn)
 
 
 def _as_rows(triplets: np.ndarray, kernels: Kernels) -> tuple[TrainingSet, Pattern, Pattern]:
@@ -82,7 +92,8 @@ def _as_rows(triplets: np.ndarray, kernels: Kernels) -> tuple[TrainingSet, Patte
     """
     m, _, d = triplets.shape
     rows = np.moveaxis(triplets - triplets[:, :1], 0, 1).reshape(3 * m, d)
-    training = TrainingSet(kernels.points(rows, np.array([0, 3 * m])), np.arange(3 * m), kernels)
+    points = kernels.points(rows, np.array([0, 3 * m]))
+    training = TrainingSet(points, np.arange(3 * m), kernels, n_target_pairs=m)
     indptr = np.concatenate([np.arange(m + 1), np.full(2 * m, m)])
     near, far = np.arange(m, 3 * m, dtype=np.int32).reshape(2, m)
     targets, impostors = (kernels.pattern(Pattern(indptr, ends)) for ends in (near, far))

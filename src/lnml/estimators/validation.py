@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,23 +14,33 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lnml.metric import check_pairs
-from lnml.neighborhoods.graph import Neighborhoods
-from lnml.tensors import check_tensor, host_array, is_tensor
+from lnml.core.labels import classes_by_appearance
+from lnml.core.neighborhoods import Neighborhoods
+from lnml.estimators.metric import check_pairs
+from lnml.kernels.tensors import checked_tensor, host_array
 
 
-def check_integer(name: str, value: Any, least: int) -> int:
-    """Return a whole number >= least, or say what is wrong."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
-    return int(value)
+class TrainingRows(NamedTuple):
+    """Checked data.
 
+    Attributes
+    ----------
+    X : ndarray or tensor of shape (n, d)
+        Rows, in float32 or float64.
+    labels : ndarray of shape (c,)
+        Class labels as they appear, which is the order of the blocks of a training set.
+    codes : ndarray of shape (n,)
+        Position of each row's label in ``labels``.
+    """
 
-def check_between(name: str, value: Any, low: float, high: float) -> float:
-    """Return a number strictly between two others, or say what is wrong."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not low < float(value) < high:
-        raise ValueError(f"{name} must be a number above {low} and below {high}, got {value!r}")
-    return float(value)
+    X: Any
+    labels: np.ndarray
+    codes: np.ndarray
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Class labels in scikit-learn's order."""
+        return np.sort(self.labels)
 
 
 def check_percentiles(values: Any) -> tuple[float, float]:
@@ -72,31 +81,29 @@ def check_pair_labels(labels: Any, n_pairs: int) -> np.ndarray:
     return labels
 
 
-def check_training_data(
-    estimator: BaseEstimator, X: Any, y: Any
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return X as floats (a tensor if it is one), class names and class codes of its rows."""
-    if is_tensor(X):
-        X, y = _check_tensor_rows(estimator, X, y)
+def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
+    """Return the rows and their classes, or say what is wrong with them."""
+    rows = checked_tensor(X)
+    if rows is None:
+        rows, y = _check_array_rows(estimator, X, y)
     else:
-        X, y = _check_array_rows(estimator, X, y)
+        y = _check_tensor_labels(estimator, rows, y)
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    check_learnable(X, classes, codes)
-    refuse_overflow("X", X)
-    return X, classes, codes
+    labels, codes = classes_by_appearance(y)
+    check_learnable(rows, labels, codes)
+    refuse_overflow("X", rows)
+    return TrainingRows(rows, labels, codes)
 
 
-def _check_tensor_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """Return the rows of a tensor as floats, and their labels on the host."""
-    X = check_tensor(X)
+def _check_tensor_labels(estimator: BaseEstimator, X: Any, y: Any) -> np.ndarray:
+    """Return the labels of the rows of a tensor, on the host."""
     y = column_or_1d(host_array(y), warn=True)
     if X.shape[0] < 2:
         raise ValueError(f"Found a tensor with {X.shape[0]} row(s): at least 2 are needed")
     check_consistent_length(range(X.shape[0]), y)
     estimator.n_features_in_ = X.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
-    return X, y
+    return y
 
 
 def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,6 @@
 """What a learned metric is worth, and which rows it was learned from with least trust."""
 
 from lnml.evaluation.crossval import compare
-from lnml.evaluation.nearest import predict_nearest
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
 from lnml.evaluation.statistics import (
     accuracy_interval,
@@ -13,7 +12,8 @@ from lnml.evaluation.statistics import (
     paper_scores,
     total_scores,
 )
-from lnml.evaluation.trust import least_trusted
+from lnml.learning.nearest import predict_nearest
+from lnml.learning.trust import least_trusted
 
 __all__ = [
     "Comparison",

@@ -18,11 +18,11 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from lnml.evaluation.nearest import predict_nearest
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore
+from lnml.learning.nearest import predict_nearest
 
 Methods = Mapping[str, Any]
 # Called with the numbers of finished and of all (fold, method) pairs.

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
-from lnml.evaluation.nearest import nearest_rows
 from lnml.evaluation.problem import stratified_sample
 from lnml.evaluation.results import Portrait, Suspect
-from lnml.evaluation.trust import least_trusted, mean_costs
+from lnml.learning.nearest import nearest_rows
+from lnml.learning.trust import least_trusted, mean_costs
 
 # Sizes that vary tell most about the instances.
 K_MIN, K_AV, K_MAX = 1, 3, 5

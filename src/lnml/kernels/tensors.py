@@ -71,9 +71,19 @@ def matmul(X: Any, components: Any) -> Any:
     return X @ torch.as_tensor(components, device=X.device, dtype=X.dtype).T
 
 
-def row_lengths(X: Any) -> Any:
-    """Euclidean length of every row, a tensor where X is one."""
-    return X.norm(dim=1) if is_tensor(X) else np.linalg.norm(X, axis=1)
+def tensor_differences(pairs: Any, n_features: int) -> Any | None:
+    """Return a - b for a tensor of pairs (m, 2, d), None for no tensor, or say what is wrong."""
+    if not is_tensor(pairs):
+        return None
+    ends: list[Any] = [checked_tensor(pairs[:, end], n_features) for end in range(2)]
+    return ends[0] - ends[1]
+
+
+def mapped_lengths(differences: Any, components: Any) -> Any:
+    """Length of every difference (m x d) under a metric, a tensor where they are one."""
+    if is_tensor(differences):
+        return matmul(differences, components).norm(dim=1)
+    return np.linalg.norm(differences @ host_array(components).T, axis=1)
 
 
 def principal_axes(X: Any, n_axes: int, random_state: Any) -> np.ndarray:

@@ -7,7 +7,6 @@ of what is left until the budget is used. Proof in docs/neighborhoods.md.
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.warn import warn_user
 
 
 class Sizes(NamedTuple):
@@ -114,9 +114,7 @@ def warn_small_classes(class_sizes: np.ndarray, labels: np.ndarray, k: int) -> N
     if small.size:
         names = ", ".join(f"{labels[c]!s} ({class_sizes[c]} rows)" for c in small[:10])
         more = f" and {small.size - 10} more" if small.size > 10 else ""
-        warnings.warn(
+        warn_user(
             f"classes too small for {k} target neighbours a row, which have as many as "
-            f"there are: {names}{more}",
-            UserWarning,
-            stacklevel=2,
+            f"there are: {names}{more}"
         )

@@ -52,7 +52,8 @@ def nearest_rows(train: Any, test: Any, k: int, device: Any = None) -> np.ndarra
     with kernels.session():
         points = kernels.points(train, np.array([0, len(train)]))
         embedding = kernels.embed(points, np.eye(points.n_features))
-        return kernels.arrays.to_host(kernels.nearest(embedding, k, same_class=False, queries=test)[1])
+        _, rows = kernels.nearest(embedding, k, same_class=False, queries=test)
+        return kernels.arrays.to_host(rows)
 
 
 def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-import lnml
 from lnml.errors import InputError
-from lnml.evaluation.nearest import majority, nearest_rows
+from lnml.kernels.tensors import host_array
+from lnml.learning.nearest import majority, nearest_rows
 from lnml.tables import Preparation, Table
-from lnml.tensors import host_array
+from lnml.version import __version__
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
             "chosen": _plain(getattr(estimator, "best_params_", {})),
             "seconds": time.perf_counter() - start,
         },
-        lnml_version=lnml.__version__,
+        lnml_version=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

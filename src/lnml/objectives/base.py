@@ -72,7 +72,7 @@ class Task:
         """Use what a similar task handed over, before a start at components (r x d)."""
 
     def warm_start(self, found: np.ndarray, components: np.ndarray) -> WarmStart | None:
-        """What the next solve can use, after this one found a metric; here nothing.
+        """Return what the next solve can use, after this one found a metric; here nothing.
 
         ``found`` is that metric in the coordinates of the task, ``components`` in those
         of the data.

@@ -6,7 +6,6 @@ depend on the scale of the metric. See docs/mmc.md.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from lnml.core.pairs import Pattern
 from lnml.core.points import Points
 from lnml.core.solution import Certificate
 from lnml.core.warm_start import Search
+from lnml.core.warn import warn_user
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task
@@ -207,13 +207,11 @@ class MMCTask(Task):
 
 
 def _warn_of_collapse(free: np.ndarray) -> None:
-    warnings.warn(
+    warn_user(
         f"similar pairs do not differ at all in {free.sum()} of the {free.size} directions in "
         f"which the data vary (fewer rows than features, a feature that is constant within "
         f"every class, or target neighbours that agree in it). A metric that sees these "
         f"directions alone has the least objective, zero, and is returned; it may say little "
         f"about other rows: reduce the features first, for example with "
-        f"sklearn.decomposition.PCA, or use more target neighbours",
-        UserWarning,
-        stacklevel=2,
+        f"sklearn.decomposition.PCA, or use more target neighbours"
     )

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lnml.core.pairs import Hinge, Multipliers, Pattern, TooManyPairs, WorkingSet
+from lnml.core.pairs import Hinge, Pattern, TooManyPairs, WorkingSet
 from lnml.core.points import Embedding, Points
 from lnml.core.solution import Certificate
 from lnml.core.warm_start import Search, WarmStart

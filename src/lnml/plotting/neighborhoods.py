@@ -14,7 +14,7 @@ from matplotlib.path import Path
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from lnml.evaluation.trust import least_trusted
+from lnml.learning.trust import least_trusted
 from lnml.plotting.style import axes_or_new, class_styles, open_frame, plain, text_color
 
 # Characters that a line of the legend holds.

@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 
 from lnml.datasets import load_dataset, load_large_dataset
-from lnml.evaluation.methods import METHODS, PAPER_METHODS
 from lnml.evaluation.problem import Problem, stratified_folds
+from lnml.registry import PAPER_METHODS, find_method, methods_by_name
 
 N_FOLDS = 10
 # About as many words as the paper's corpora have.
@@ -61,12 +61,12 @@ class StudyData:
 
     @property
     def method_keys(self) -> tuple[str, ...]:
-        """Methods, by the keys of METHODS."""
+        """Methods, by the keys of the registry."""
         return LARGE_METHODS if self.large else PAPER_METHODS
 
     def methods(self, seed: int) -> dict[str, Any]:
         """Estimators by the names that tables show."""
-        made = {METHODS[key].name: METHODS[key].make(seed) for key in self.method_keys}
+        made = methods_by_name(self.method_keys, seed)
         if self.n_components is None:
             return made
         for name in ("LMNN", "LN-LMNN", "LN-LMNN (CV)", "MCML"):
@@ -74,8 +74,8 @@ class StudyData:
         for name in ("LN-LMNN", "LN-LMNN (CV)"):
             made[name].set_params(max_rounds=MOST_ROUNDS)
         made["LN-LMNN (CV)"].set_params(cv_tol=CANDIDATE_TOL, cv_rounds=MOST_CANDIDATE_ROUNDS)
-        for key in ALSO_WITHOUT_PCA:
-            made[METHODS[key].name + WITHOUT_PCA] = METHODS[key].make(seed)
+        for method in map(find_method, ALSO_WITHOUT_PCA):
+            made[method.name + WITHOUT_PCA] = method.make(seed)
         made["NCA"].set_params(max_iter=MOST_NCA_ITERATIONS)
         for name in ("ITML", f"ITML{WITHOUT_PCA}"):
             made[name].set_params(estimator__max_iter=MOST_ITML_ITERATIONS)
@@ -98,7 +98,7 @@ class StudyData:
             splits=splits,
             prepare=prepare,
             reduce=reduce,
-            unreduced=tuple(METHODS[key].name + WITHOUT_PCA for key in ALSO_WITHOUT_PCA),
+            unreduced=tuple(find_method(key).name + WITHOUT_PCA for key in ALSO_WITHOUT_PCA),
             dtype="float64" if self.n_components is None else "float32",
             shares=self.shares,
         )

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lnml import __version__
 from lnml.datasets import MissingDataError
 from lnml.evaluation.crossval import Progress, run_problem
-from lnml.evaluation.methods import METHODS, on_device
 from lnml.evaluation.portrait import portray
 from lnml.evaluation.problem import FoldData, Problem
 from lnml.evaluation.results import Comparison, Portrait
 from lnml.evaluation.store import FoldStore
+from lnml.registry import find_method, on_device
 from lnml.study.problems import ALSO_WITHOUT_PCA, WITHOUT_PCA, StudyData
+from lnml.version import __version__
 
 
 def run_data(
@@ -87,9 +87,9 @@ def _with_twins(found: Comparison, data: StudyData) -> Comparison:
     if not data.large or data.n_components is not None:
         return found
     twins = [
-        replace(result, method=METHODS[key].name + WITHOUT_PCA)
-        for key in ALSO_WITHOUT_PCA
-        for result in found.of(METHODS[key].name)
+        replace(result, method=name + WITHOUT_PCA)
+        for name in (find_method(key).name for key in ALSO_WITHOUT_PCA)
+        for result in found.of(name)
     ]
     return replace(found, results=(*found.results, *twins))
 

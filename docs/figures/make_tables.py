@@ -1,0 +1,94 @@
+"""Write what follows from the registry: the tables of methods, and the names that lnml exports.
+
+    python docs/figures/make_tables.py
+
+A test fails where a file is not as this script would write it.
+"""
+
+from pathlib import Path
+
+from lnml.contract import MetricLearner
+from lnml.registry import LEARNERS, PAPER_METHODS, Learner, built_in
+
+ROOT = Path(__file__).parents[2]
+BEGIN, END = "begin: written by docs/figures/make_tables.py", "end: docs/figures/make_tables.py"
+# Public names that are no metric learners, with their modules.
+OTHERS = {
+    "LNML": "estimators.lnml",
+    "LNMLCV": "estimators.lnml_cv",
+    "Neighborhoods": "core.neighborhoods",
+    "assign_neighborhoods": "learning.assignment",
+    "estimate_memory": "memory",
+    "least_trusted": "learning.trust",
+    "similarity_graph": "learning.similarity",
+}
+
+
+# LMNN, the base that LNML has by default, comes first.
+ORDER = ["lmnn", *(entry.key for entry in LEARNERS if entry.key != "lmnn")]
+AROUND = (
+    "| `LNML(estimator)` | neighbourhoods and metric in turn ([page](docs/lnml.md)), "
+    "over all but {} | of the last metric | |",
+    "| `LNMLCV(estimator)` | LNML with sizes, and rounds if asked, chosen by cross-validation "
+    "([page](docs/lnml_cv.md)) | of the last metric | |",
+)
+
+
+def exports() -> str:
+    """Imports for type checkers, and __all__."""
+    learners = {entry.class_name: f"estimators.{entry.module}" for entry in LEARNERS}
+    modules = {**OTHERS, **learners}
+    imports = sorted(f"    from lnml.{module} import {name}" for name, module in modules.items())
+    names = sorted(modules)
+    listed = "\n".join(f'    "{name}",' for name in names)
+    return "\n".join(["if TYPE_CHECKING:", *imports, "", "__all__ = [", listed, "]"])
+
+
+def learners_table() -> str:
+    """Estimators, with what they prove and what else they can be fitted to."""
+    lines = ["| estimator | method | proved optimality | also fits |", "|---|---|---|---|"]
+    for entry in sorted(LEARNERS, key=lambda entry: ORDER.index(entry.key)):
+        summary = f"{entry.summary} ([page](docs/{entry.page}))"
+        lines.append(f"| `{entry.class_name}` | {summary} | {entry.proof} | {also_fits(entry)} |")
+    refused = [entry.class_name for entry in LEARNERS if entry.estimator_class.not_coupled_because]
+    return "\n".join([*lines, *(line.format(" and ".join(refused)) for line in AROUND)])
+
+
+def also_fits(entry: Learner) -> str:
+    """Input other than classes that a learner takes."""
+    found = entry.estimator_class
+    kinds = [kind for kind in ("pairs", "triplets") if hasattr(found, f"fit_{kind}")]
+    if issubclass(found, MetricLearner):
+        kinds.append("given target neighbours")
+    return ", ".join(kinds)
+
+
+def methods_table() -> str:
+    """Methods of the command line."""
+    lines = ["| name | method | in the paper's table |", "|---|---|---|"]
+    for key, method in built_in().items():
+        shown = "yes" if key in PAPER_METHODS else ""
+        lines.append(f"| `{key}` | {method.name}: {method.summary} | {shown} |")
+    return "\n".join(lines)
+
+
+BLOCKS = {
+    "src/lnml/__init__.py": ("# {}", exports),
+    "README.md": ("<!-- {} -->", learners_table),
+    "docs/cli.md": ("<!-- {} -->", methods_table),
+}
+
+
+def written(path: str) -> str:
+    """Return a file as it should be."""
+    comment, make = BLOCKS[path]
+    text = (ROOT / path).read_text(encoding="utf-8")
+    begin, end = comment.format(BEGIN), comment.format(END)
+    head, rest = text.split(begin)
+    gap = "\n" if path.endswith(".py") else "\n\n"
+    return f"{head}{begin}{gap}{make()}{gap}{end}{rest.split(end)[1]}"
+
+
+if __name__ == "__main__":
+    for path in BLOCKS:
+        (ROOT / path).write_text(written(path), encoding="utf-8")

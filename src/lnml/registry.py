@@ -1,0 +1,314 @@
+"""Every method by name: what the command line, comparisons, tests and tables of methods read.
+
+A metric learner of this library is one line of ``LEARNERS``. A learner from outside
+registers a :class:`Method` under the entry point group ``lnml.methods`` (docs/contract.md).
+Nothing slow is imported before a method is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from lnml.core.warn import warn_user
+from lnml.errors import InputError, unknown_name
+
+GROUP = "lnml.methods"
+
+
+class Work(Enum):
+    """What a fit keeps in memory besides copies of the data (docs/performance.md)."""
+
+    CANDIDATES = "a working set of impostors"
+    SOFTMAX = "sums over all pairs of rows, streamed"
+    ROOTS = "sums over all pairs of rows in float64, streamed"
+    CONSTRAINTS = "a number of pairs that does not depend on the rows"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Attributes
+    ----------
+    key : str
+        Name on the command line.
+    name : str
+        As tables show it.
+    summary : str
+        One line for a list of methods.
+    make : callable
+        Gives an unfitted estimator for a seed; None for the Euclidean metric.
+    """
+
+    key: str
+    name: str
+    summary: str
+    make: Callable[[int], Any]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A metric learner of this library.
+
+    Attributes
+    ----------
+    key : str
+        Name of the method on the command line.
+    class_name : str
+        Name of the estimator in ``lnml``.
+    module : str
+        Its module in ``lnml.estimators``.
+    summary : str
+        One line for a list of methods.
+    page : str
+        Its page in ``docs/``.
+    work : Work
+        What its fits keep in memory.
+    name : str
+        As tables show it; by default the name of the class.
+    seeded : bool
+        Whether fits draw random numbers by default.
+    proof : str
+        What a fit proves.
+    """
+
+    key: str
+    class_name: str
+    module: str
+    summary: str
+    page: str
+    work: Work
+    name: str = ""
+    seeded: bool = False
+    proof: str = "duality gap"
+
+    @property
+    def estimator_class(self) -> type:
+        """The class, imported."""
+        return getattr(import_module(f"lnml.estimators.{self.module}"), self.class_name)
+
+    def make(self, seed: int = 0) -> Any:
+        """Return an unfitted estimator with default parameters."""
+        return self.estimator_class(**({"random_state": seed} if self.seeded else {}))
+
+    def method(self) -> Method:
+        """Return the learner on its own, as a method to compare."""
+        return Method(self.key, self.name or self.class_name, self.summary, self.make)
+
+
+LEARNERS = (
+    Learner(
+        "mcml",
+        "MCML",
+        "mcml",
+        "maximally collapsing metric learning",
+        "mcml.md",
+        Work.SOFTMAX,
+        proof="duality gap, where one can be shown",
+    ),
+    Learner("lmnn", "LMNN", "lmnn", "large margin nearest neighbours", "lmnn.md", Work.CANDIDATES),
+    Learner(
+        "nca",
+        "NCA",
+        "nca",
+        "neighbourhood components analysis",
+        "nca.md",
+        Work.SOFTMAX,
+        proof="none: not convex",
+    ),
+    Learner(
+        "itml",
+        "ITML",
+        "itml",
+        "information-theoretic metric learning",
+        "itml.md",
+        Work.CONSTRAINTS,
+        seeded=True,
+    ),
+    Learner("mmc", "MMC", "mmc", "Xing et al., full or diagonal", "mmc.md", Work.ROOTS),
+    Learner(
+        "support-vector",
+        "SupportVectorMetric",
+        "support_vector",
+        "Nguyen & Guo",
+        "frobenius.md",
+        Work.CANDIDATES,
+        name="SupportVector",
+    ),
+    Learner(
+        "relative",
+        "RelativeComparisons",
+        "relative_comparisons",
+        "Schultz & Joachims, diagonal in a basis",
+        "frobenius.md",
+        Work.CANDIDATES,
+    ),
+)
+
+# In the order of the paper's Table 2.
+PAPER_METHODS = ("mcml", "ln-mcml", "lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml")
+
+# The paper chooses ITML's slack from these by two-fold cross-validation.
+ITML_SLACKS = tuple(10.0**i for i in range(-4, 5))
+# Candidates are compared after so many sweeps: large slacks take hundreds of iterations to prove
+# what ten have found (docs/itml.md). The chosen one is solved to its optimum.
+ITML_CANDIDATE_ITERATIONS = 10
+
+
+def _learned_neighborhoods(base: str) -> Any:
+    from lnml.estimators.lnml import LNML
+
+    return LNML(learner(base).make())
+
+
+def _chosen_sizes(base: str, seed: int, **parameters: Any) -> Any:
+    from lnml.estimators.lnml_cv import LNMLCV
+
+    return LNMLCV(learner(base).make(), random_state=seed, **parameters)
+
+
+def _chosen_slack(seed: int) -> Any:
+    from lnml.estimators.tuned import TunedMetric
+
+    return TunedMetric(
+        learner("itml").make(seed),
+        {"gamma": ITML_SLACKS},
+        random_state=seed,
+        candidate_params={"max_iter": ITML_CANDIDATE_ITERATIONS},
+    )
+
+
+COMPOSED = (
+    Method("euclidean", "Euclidean", "no learning", lambda _: None),
+    Method(
+        "ln-mcml",
+        "LN-MCML",
+        "MCML with learned neighbourhoods, 3 each",
+        lambda _: _learned_neighborhoods("mcml"),
+    ),
+    Method(
+        "ln-lmnn",
+        "LN-LMNN",
+        "LMNN with learned neighbourhoods, 3 each",
+        lambda _: _learned_neighborhoods("lmnn"),
+    ),
+    Method(
+        "ln-lmnn-cv",
+        "LN-LMNN (CV)",
+        "the same, sizes chosen by cross-validation",
+        lambda seed: _chosen_sizes("lmnn", seed),
+    ),
+    Method(
+        "itml",
+        "ITML",
+        "information-theoretic metric learning, slack chosen by cross-validation",
+        _chosen_slack,
+    ),
+    Method(
+        "ln-lmnn-cv-rounds",
+        "LN-LMNN (CV, rounds)",
+        "LN-LMNN, sizes and number of rounds chosen by cross-validation",
+        lambda seed: _chosen_sizes("lmnn", seed, choose_rounds=True),
+    ),
+    Method(
+        "ln-mcml-cv",
+        "LN-MCML (CV)",
+        "LN-MCML, number of neighbours chosen by cross-validation",
+        lambda seed: _chosen_sizes("mcml", seed),
+    ),
+)
+
+
+def learner(key: str) -> Learner:
+    """Return the learner of this library with a key."""
+    return next(entry for entry in LEARNERS if entry.key == key)
+
+
+@cache
+def built_in() -> dict[str, Method]:
+    """Return the methods of this library by key, those of the paper first."""
+    known = {entry.key: entry.method() for entry in LEARNERS}
+    known |= {method.key: method for method in COMPOSED}
+    others = [key for key in (*(m.key for m in COMPOSED), *known) if key not in PAPER_METHODS]
+    return {key: known[key] for key in dict.fromkeys((*PAPER_METHODS, *others))}
+
+
+@cache
+def _from_outside() -> dict[str, EntryPoint]:
+    """Return entry points of other packages by key; a name of ours stays ours."""
+    found = {}
+    for point in entry_points(group=GROUP):
+        if point.name in built_in():
+            warn_user(
+                f"the method {point.name!r} of {point.value} is ignored: lnml has one of that "
+                f"name; it must register under another"
+            )
+        else:
+            found[point.name] = point
+    return found
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the keys of all methods, those of other packages last; nothing is loaded."""
+    return (*built_in(), *_from_outside())
+
+
+def find_method(key: str) -> Method:
+    """Return a method by its key, or say that there is none."""
+    if key in built_in():
+        return built_in()[key]
+    if key not in _from_outside():
+        raise unknown_name("method", key, method_names())
+    point = _from_outside()[key]
+    try:
+        method = point.load()
+    except Exception as error:
+        raise InputError(
+            f"the method {key!r} cannot be loaded from {point.value} "
+            f"({type(error).__name__}: {error}): repair or remove that package"
+        ) from error
+    if not isinstance(method, Method) or method.key != key:
+        raise InputError(
+            f"the method {key!r} cannot be used: {point.value} must be a "
+            f"lnml.registry.Method with that key; got {method!r}"
+        )
+    return method
+
+
+def check_methods(keys: Iterable[str]) -> list[str]:
+    """Return the keys of known methods, each once, or say which is unknown."""
+    keys = list(dict.fromkeys(keys))
+    known = method_names()
+    for key in keys:
+        if key not in known:
+            raise unknown_name("method", key, known)
+    if not keys:
+        raise ValueError(f"no method to compare: name some of {', '.join(known)}")
+    return keys
+
+
+def methods_by_name(keys: Iterable[str], seed: int, device: str | None = None) -> dict[str, Any]:
+    """Return unfitted estimators by display name; None for the Euclidean metric."""
+    found = [find_method(key) for key in check_methods(keys)]
+    return {method.name: on_device(method.make(seed), device) for method in found}
+
+
+def on_device(estimator: Any, device: str | None) -> Any:
+    """Let an estimator, and those within it, fit on a device; None leaves it as it is.
+
+    Examples
+    --------
+    >>> from lnml import LMNN, LNML
+    >>> on_device(LNML(LMNN()), "cuda").device
+    'cuda'
+    """
+    if estimator is not None and device is not None:
+        names = [name for name in estimator.get_params() if name.split("__")[-1] == "device"]
+        estimator.set_params(**dict.fromkeys(names, device))
+    return estimator
