@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import warnings
 
+from lnml.evaluation.methods import METHODS, PAPER_METHODS, methods_by_name
 from sklearn.exceptions import ConvergenceWarning
 
 from lnml.datasets import load_dataset
 from lnml.evaluation import compare
-from lnml.evaluation.methods import METHODS, PAPER_METHODS, methods_by_name
 from lnml.report.layout import accuracy_table
 from lnml.report.tables import text_table
 

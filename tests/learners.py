@@ -1,33 +1,24 @@
-"""Every estimator of the library: a new one takes part in the shared tests by a line here."""
+"""Every estimator of the library: a new line of the registry takes part in the shared tests."""
 
-from lnml import (
-    ITML,
-    LMNN,
-    LNML,
-    LNMLCV,
-    MCML,
-    MMC,
-    NCA,
-    RelativeComparisons,
-    SupportVectorMetric,
-)
+from lnml import LNML, LNMLCV, MMC
+from lnml.contract import MetricLearner
+from lnml.registry import LEARNERS
 
-METHODS = [
-    LMNN(),
-    MCML(),
-    NCA(),
-    ITML(random_state=0),
-    MMC(),
-    MMC(diagonal=True),
-    RelativeComparisons(),
-    SupportVectorMetric(),
-]
+# Parameters that a learner needs beside its defaults, as a second entry of its own.
+VARIANTS = [MMC(diagonal=True)]
+# Sizes of neighbourhoods, where others than (1, 2, 3) suit a learner.
+SIZES = {"MCML": (3, 3, 3), "MMC": (5, 7, 9)}
+
+
+def coupled(estimator):
+    """LNML around a learner."""
+    k_min, k_av, k_max = SIZES.get(type(estimator).__name__, (1, 2, 3))
+    return LNML(estimator, k_min=k_min, k_av=k_av, k_max=k_max)
+
+
+METHODS = [*(entry.make(0) for entry in LEARNERS), *VARIANTS]
 COUPLED = [
-    LNML(LMNN(), k_min=1, k_av=2, k_max=3),
-    LNML(MCML()),
-    LNML(MMC(), k_min=5, k_av=7, k_max=9),
-    LNML(RelativeComparisons(), k_min=1, k_av=2, k_max=3),
-    LNML(SupportVectorMetric(), k_min=1, k_av=2, k_max=3),
+    coupled(entry.make(0)) for entry in LEARNERS if issubclass(entry.estimator_class, MetricLearner)
 ]
 SEARCH = LNMLCV(grid=[(3, 3, 3), (1, 3, 5)], tol=0.1)
 ALL = [*METHODS, *COUPLED, SEARCH]

@@ -42,18 +42,21 @@ def test_too_many_impostors_are_an_error_with_a_figure():
 def test_costs_do_not_need_all_impostors_at_once():
     """The assignment works block by block where a working set would not fit."""
     from lnml.kernels import get_kernels
-    from lnml.objectives.contract import TrainingSet
-    from lnml.objectives.lmnn import LMNNProblem
+    from lnml.kernels.training import TrainingSet
+    from lnml.objectives.lmnn import LMNNObjective
 
     letter = load_dataset("letter")
     codes = np.unique(letter.target[:500], return_inverse=True)[1]
     training = TrainingSet.from_labels(letter.data[:500] / 50, codes, get_kernels())
-    problem = LMNNProblem(training, 0.5, 10)
+    objective = LMNNObjective(training, 0.5)
     embedding = training.kernels.embed(training.points, np.eye(16))
     pairs = training.kernels.within(embedding, np.full(500, 0.05))
-    expected = problem.pair_costs(np.eye(16), pairs)
+    expected = objective.pair_costs(np.eye(16), pairs)
+    assert expected.search is not None
     with sklearn.config_context(working_memory=0.5):
-        np.testing.assert_allclose(problem.pair_costs(np.eye(16), pairs), expected, rtol=1e-12)
+        found = objective.pair_costs(np.eye(16), pairs)
+    assert found.search is None
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
 
 
 def test_no_figure_for_itml():

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lnml.conditioning import Conditioning, whiten_pull
+from lnml.neighborhoods.assignment import Sizes
+from lnml.neighborhoods.learned import assign_at_metric, nearest_neighborhoods
+from lnml.objectives.contract import TrainingSet
 from suite.report import Group, Line, Table
 from suite.rows import bundled, mnist
 
 from lnml import LMNN
-from lnml.conditioning import Conditioning, whiten_pull
 from lnml.kernels import get_kernels
-from lnml.neighborhoods.assignment import Sizes
-from lnml.neighborhoods.learned import assign_at_metric, nearest_neighborhoods
-from lnml.objectives.contract import TrainingSet
 from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale
 from lnml.objectives.mcml import MCMLTask, target_counts
 from lnml.objectives.nca import NCATask

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from lnml.evaluation.nearest import predict_nearest
 from mixture import make_mixture
 from suite.report import Group, Line, Table
 from suite.rows import mnist, mnist_test
 
 from gpu_suite.ceilings import Ceilings
 from lnml import LMNN, LNML, MCML, NCA
-from lnml.evaluation.nearest import predict_nearest
 from lnml.kernels.torch import TorchKernels
 
 COMPONENTS = 164

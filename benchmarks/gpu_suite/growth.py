@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from lnml.conditioning import whiten_pull
+from lnml.neighborhoods.learned import nearest_neighborhoods
+from lnml.objectives.contract import TrainingSet
 from mixture import make_mixture
 from suite.report import Group, Table
 
 from gpu_suite.ceilings import Ceilings, seconds
-from lnml.conditioning import whiten_pull
 from lnml.kernels import get_kernels
-from lnml.neighborhoods.learned import nearest_neighborhoods
-from lnml.objectives.contract import TrainingSet
 from lnml.objectives.lmnn import LMNNTask, best_scale
 from lnml.objectives.nca import NCATask
 

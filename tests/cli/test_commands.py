@@ -14,8 +14,8 @@ import pytest
 import lnml
 from lnml.cli import main
 from lnml.cli.methods import NAMES
-from lnml.evaluation.methods import METHODS
 from lnml.models import load_model
+from lnml.registry import built_in
 from lnml.tables import read_table
 
 RNG = np.random.default_rng(3)
@@ -227,7 +227,7 @@ def test_force_replaces(folder: Path) -> None:
 
 
 def test_methods_are_those_that_can_be_compared() -> None:
-    assert tuple(METHODS) == NAMES
+    assert tuple(built_in()) == NAMES
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture) -> None:

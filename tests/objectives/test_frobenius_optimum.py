@@ -9,7 +9,8 @@ from toy_data import blobs, device_targets, in_class_order, sorted_blobs, traini
 
 from lnml import RelativeComparisons, SupportVectorMetric
 from lnml.kernels import get_kernels
-from lnml.objectives.frobenius import FrobeniusProblem, WeightedBasisProblem, best_scale
+from lnml.objectives.frobenius import FrobeniusObjective, WeightedBasisObjective
+from lnml.solvers.problem import ObjectiveProblem
 from lnml.solvers.saddles import leave_saddle
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -38,8 +39,8 @@ def differences(X, y, P):
 def make_problem(X, y, C, basis, max_iter=300):
     training = training_set(X, y)
     if basis is None:
-        return FrobeniusProblem(training, C, max_iter)
-    return WeightedBasisProblem(training, C, basis, max_iter)
+        return ObjectiveProblem(FrobeniusObjective(training, C), max_iter)
+    return ObjectiveProblem(WeightedBasisObjective(training, C, basis), max_iter)
 
 
 def bases(d, seed=0):
@@ -181,7 +182,8 @@ def test_given_triplets(kind, C):
 def make_task(kind, seed=0, C=0.7, d=3):
     X, y = sorted_blobs(seed, [12, 1, 15, 9], d)
     P = nearest_targets(squared_distances(X), y, 3)
-    coordinates, task = make_problem(X, y, C, bases(d)[kind]).prepare(device_targets(P), None)
+    task = make_problem(X, y, C, bases(d)[kind]).objective.task(device_targets(P))
+    coordinates = task.coordinates
     return coordinates, task, X, y, P
 
 
@@ -295,7 +297,7 @@ def test_best_scale_is_the_minimum_along_the_ray(kind, C):
         return objective(near, far, np.exp(log_scale / 2) * outside, C)
 
     least = minimize_scalar(along_ray, bounds=(-30, 10), method="bounded")
-    found = along_ray(np.log(best_scale(task, components)))
+    found = along_ray(np.log(task.best_scale(components)))
     assert found <= least.fun * 1.02
 
 

@@ -6,8 +6,9 @@ from oracles import lmnn_objective, nearest_targets, squared_distances
 from sdp import lmnn_optimum
 from toy_data import blobs, device_targets, in_class_order, training_set
 
-from lnml.conditioning import whiten_pull
-from lnml.objectives.lmnn import LMNNProblem, LMNNTask
+from lnml.objectives.conditioning import whiten_pull
+from lnml.objectives.lmnn import LMNNObjective, LMNNTask
+from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -16,7 +17,7 @@ SOLVER = 1e-6
 
 def solve(X, y, P, push_weight, tol, start=None):
     """Solution by the library; its components refer to X as given."""
-    problem = LMNNProblem(training_set(X, y), push_weight, max_iter=200)
+    problem = ObjectiveProblem(LMNNObjective(training_set(X, y), push_weight), 200)
     start = np.eye(X.shape[1]) if start is None else start
     return problem.solve(device_targets(in_class_order(P, y)), start, tol=tol)
 

@@ -18,10 +18,11 @@ from scipy.optimize import minimize_scalar
 from sklearn import config_context
 from toy_data import class_start, device_targets, sorted_blobs, training_set
 
-from lnml.conditioning import Conditioning, whiten_pull
+from lnml.core.pairs import Multipliers
 from lnml.kernels import get_kernels
-from lnml.kernels.protocol import Multipliers
-from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale
+from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.lmnn import LMNNObjective, LMNNTask
+from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -61,7 +62,7 @@ def test_gradient_with_multipliers(smoothing, push_weight, n_rows):
     elsewhere = random_components(task, 1)
     task.search(elsewhere, smoothing)
     task.update_multipliers(elsewhere, smoothing)
-    assert ((task.multipliers.value > 0) & (task.multipliers.value < 1)).any()
+    assert ((task.working.multipliers.value > 0) & (task.working.multipliers.value < 1)).any()
     components = random_components(task, 2, n_rows)
     task.search(components, smoothing)
     _, gradient = task.smoothed(components, smoothing)
@@ -127,9 +128,10 @@ def test_multipliers_count_in_a_search():
     task.search(components, 0.5)
     task.update_multipliers(components, 0.5)
     value, gradient = task.smoothed(components, 0.5)
-    task.candidates = task.kernels.within(
+    everybody = task.kernels.within(
         task.kernels.embed(task.points, components), np.full(task.points.n_rows, np.inf)
     )
+    task.working = task.kernels.working_set(task.targets, everybody, task.working.multipliers)
     all_value, all_gradient = task.smoothed(components, 0.5)
     assert value == pytest.approx(all_value, rel=1e-12)
     np.testing.assert_allclose(gradient, all_gradient, rtol=1e-10)
@@ -145,7 +147,7 @@ def test_pair_costs(push_weight, class_sizes):
     wanted = same_class(y) & (np.random.default_rng(5).random(D.shape) < 0.3)
     wanted[3] = False
     pairs = device_targets(wanted)
-    problem = LMNNProblem(training_set(X, y), push_weight, 1)
+    problem = ObjectiveProblem(LMNNObjective(training_set(X, y), push_weight), 1)
     with config_context(working_memory=1):
         costs = host(problem.pair_costs(components, pairs))
     expected = lmnn_pair_costs(D, y, push_weight)[host(pairs).pairs()]
@@ -155,7 +157,7 @@ def test_pair_costs(push_weight, class_sizes):
 
 def test_largest_value_of_each_row():
     pairs = device_targets(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]]))
-    largest = host_kernels().row_maximum
+    largest = host_kernels().arrays.row_maximum
     np.testing.assert_array_equal(largest(np.array([1.0, 5.0, 2.0]), pairs), [5, -np.inf, 2])
     nobody = device_targets(np.zeros((2, 2)))
     np.testing.assert_array_equal(largest(np.zeros(0), nobody), [-np.inf, -np.inf])
@@ -227,8 +229,8 @@ def test_best_scale_of_three_points(push_weight, scale):
     Z = np.array([[0.0], [1.0], [3.0]])
     P = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     task = plain_task(Z, np.array([0, 0, 1]), P, push_weight)
-    assert best_scale(task, np.eye(1)) == pytest.approx(scale)
-    assert best_scale(task, 10.0 * np.eye(1)) == pytest.approx(scale / 100.0)
+    assert task.best_scale(np.eye(1)) == pytest.approx(scale)
+    assert task.best_scale(10.0 * np.eye(1)) == pytest.approx(scale / 100.0)
 
 
 def test_best_scale_where_every_impostor_is_nearer():
@@ -236,7 +238,7 @@ def test_best_scale_where_every_impostor_is_nearer():
     Z = np.array([[0.0], [3.0], [1.0]])
     P = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     task = plain_task(Z, np.array([0, 0, 1]), P, 0.5)
-    assert np.isfinite(best_scale(task, np.eye(1)))
+    assert np.isfinite(task.best_scale(np.eye(1)))
 
 
 @pytest.mark.parametrize("push_weight", [0.1, 0.5, 0.9])
@@ -250,6 +252,6 @@ def test_best_scale_is_the_minimum_along_the_ray(push_weight):
     def along_ray(log_scale):
         return lmnn_objective(Z, y, P, np.exp(log_scale / 2) * components, push_weight)
 
-    found = along_ray(np.log(best_scale(task, components)))
+    found = along_ray(np.log(task.best_scale(components)))
     least = minimize_scalar(along_ray, bounds=(-10, 10), method="bounded", options={"xatol": 1e-9})
     assert found <= least.fun * (1 + 1e-6)

@@ -6,7 +6,8 @@ from oracles import mcml_objective, nearest_targets, same_class, squared_distanc
 from sdp import mcml_optimum
 from toy_data import blobs, device_targets, in_class_order, training_set
 
-from lnml.objectives.mcml import MCMLProblem
+from lnml.objectives.mcml import MCMLObjective
+from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -15,7 +16,7 @@ SOLVER = 1e-6
 
 def solve(X, y, P, tol, start=None):
     """Solution by the library; P None stands for all rows of the same class."""
-    problem = MCMLProblem(training_set(X, y), max_iter=100)
+    problem = ObjectiveProblem(MCMLObjective(training_set(X, y)), 100)
     targets = None if P is None else device_targets(in_class_order(P, y))
     start = np.eye(X.shape[1]) if start is None else start
     return problem.solve(targets, start, tol=tol)

@@ -16,8 +16,9 @@ from oracles import (
 )
 from toy_data import device_targets, sorted_blobs, training_set
 
-from lnml.conditioning import whiten_pull
-from lnml.objectives.mcml import MCMLProblem, MCMLTask, target_counts
+from lnml.objectives.conditioning import whiten_pull
+from lnml.objectives.mcml import MCMLObjective, MCMLTask, target_counts
+from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -35,7 +36,7 @@ def make_task(seed, k=None, n_features=3):
     weights = None
     if k is not None:
         sizes = host(counts)
-        weights = training.kernels.array(np.repeat(1.0 / np.maximum(sizes, 1), sizes))
+        weights = training.kernels.arrays.array(np.repeat(1.0 / np.maximum(sizes, 1), sizes))
     conditioning = whiten_pull(training.kernels, training.points, targets, weights)
     return MCMLTask(training.kernels, conditioning, counts), conditioning, X, y, P
 
@@ -77,7 +78,7 @@ def test_dual_point_is_the_entropy_of_the_model(k):
     q = neighbor_probabilities(squared_distances(X, original))
     entropy = -(q * np.log(np.where(q > 0, q, 1.0))).sum(axis=1)[sizes > 0].sum()
     expected = entropy - np.log(sizes[sizes > 0]).sum()
-    assert point.bound == pytest.approx(expected, rel=1e-9)
+    assert point.value == pytest.approx(expected, rel=1e-9)
     target_share = P / np.maximum(sizes, 1.0)[:, None]
     difference = target_share - np.where(sizes[:, None] > 0, q, 0.0)
     in_original = X.T @ laplacian(difference) @ X
@@ -103,7 +104,7 @@ def test_pair_costs_add_up_to_the_objective(k):
     D = squared_distances(X, components)
     P = nearest_targets(D, y, k)
     pairs = device_targets(P)
-    problem = MCMLProblem(training_set(X, y), 1)
+    problem = ObjectiveProblem(MCMLObjective(training_set(X, y)), 1)
     costs = host(problem.pair_costs(components, pairs))
     np.testing.assert_allclose(costs, mcml_pair_costs(D, k)[host(pairs).pairs()], rtol=1e-10)
     assert costs.sum() == pytest.approx(mcml_objective(X, P, components), rel=1e-10)
@@ -114,7 +115,11 @@ def test_pair_costs_of_rows_without_pairs():
     X, y = sorted_blobs(5, [6, 1, 5], 2)
     P = nearest_targets(squared_distances(X), y, 2)
     P[2] = 0.0
-    costs = host(MCMLProblem(training_set(X, y), 1).pair_costs(np.eye(2), device_targets(P)))
+    costs = host(
+        ObjectiveProblem(MCMLObjective(training_set(X, y)), 1).pair_costs(
+            np.eye(2), device_targets(P)
+        )
+    )
     assert costs.size == P.sum()
     assert costs.sum() == pytest.approx(mcml_objective(X, P, np.eye(2)), rel=1e-10)
 

@@ -24,10 +24,11 @@ from toy_data import (
     training_set,
 )
 
-from lnml.conditioning import scale_pull, whiten_pull
 from lnml.kernels import get_kernels
-from lnml.objectives.mmc import MMCProblem, MMCTask, solve_pairs
-from lnml.solvers.monitor import Monitor
+from lnml.objectives.conditioning import scale_pull, whiten_pull
+from lnml.objectives.mmc import GivenPairsObjective, MMCObjective, MMCTask
+from lnml.solvers.path import solve as solve_objective
+from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -41,7 +42,7 @@ def targets_of(X, y, k):
 def solve(X, y, k, *, diagonal=False, tol=1e-4, start=None):
     """Solution by the library, and the target matrix; k None stands for the classes."""
     P = targets_of(X, y, k)
-    problem = MMCProblem(training_set(X, y), diagonal, max_iter=100)
+    problem = ObjectiveProblem(MMCObjective(training_set(X, y), diagonal), 100)
     targets = None if k is None else device_targets(in_class_order(P, y))
     return problem.solve(targets, np.eye(X.shape[1]) if start is None else start, tol=tol), P
 
@@ -183,7 +184,8 @@ def test_a_start_that_sees_nothing():
     solution, P = solve(X, y, None, start=np.eye(1, 3))
     assert np.isfinite(solution.components).all()
     assert solution.objective == pytest.approx(mmc_ratio(X, y, P, solution.components), rel=1e-8)
-    costs = MMCProblem(training_set(X, y), False, 1).pair_costs(np.eye(1, 3), device_targets(P))
+    objective = MMCObjective(training_set(X, y), False)
+    costs = objective.pair_costs(np.eye(1, 3), device_targets(P)).values
     np.testing.assert_array_equal(costs, 0.0)
 
 
@@ -241,7 +243,7 @@ def test_pair_costs_add_up_to_the_objective():
     components = 7.0 * np.random.default_rng(4).standard_normal((2, 3))
     P = nearest_targets(squared_distances(X, components), y, 2)
     pairs = device_targets(P)
-    problem = MMCProblem(training_set(X, y), False, 1)
+    problem = ObjectiveProblem(MMCObjective(training_set(X, y), False), 1)
     costs = host(problem.pair_costs(components, pairs))
     D = squared_distances(X, components)
     np.testing.assert_allclose(costs, (D / root_sum(D, y) ** 2)[host(pairs).pairs()], rtol=1e-9)
@@ -273,16 +275,8 @@ def test_pairs_against_a_conic_solver(diagonal):
     similar = np.arange(40) % 3 > 0
     differences[~similar, 1] = 0.0
     differences[:, 2] = 0.0
-    solution = solve_pairs(
-        get_kernels(),
-        differences,
-        similar,
-        np.eye(5),
-        diagonal=diagonal,
-        tol=1e-4,
-        max_iter=100,
-        monitor=Monitor(),
-    )
+    objective = GivenPairsObjective(get_kernels(), differences, similar, diagonal)
+    solution = solve_objective(objective, None, np.eye(5), tol=1e-4, max_iter=100)
     S = differences[similar].T @ differences[similar]
     kept = [0, 1, 3, 4]
     optimum = mmc_optimum(S[np.ix_(kept, kept)], differences[~similar][:, kept], diagonal)

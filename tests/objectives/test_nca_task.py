@@ -7,8 +7,8 @@ from scipy.optimize import check_grad
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from toy_data import sorted_blobs, training_set
 
-from lnml.conditioning import Conditioning
 from lnml.datasets import load_dataset
+from lnml.objectives.conditioning import Conditioning
 from lnml.objectives.nca import NCATask
 
 pytestmark = pytest.mark.usefixtures("device")

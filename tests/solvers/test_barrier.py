@@ -6,8 +6,10 @@ from oracles import mcml_objective, nearest_targets, same_class, squared_distanc
 from toy_data import blobs, device_targets, in_class_order, small_dataset, training_set
 
 from lnml import MCML
-from lnml.objectives.mcml import MCMLProblem
-from lnml.solvers.barrier import DualPoint, _add_barrier, _proved_bound, _well_posed
+from lnml.core.solution import DualPoint
+from lnml.objectives.mcml import MCMLObjective
+from lnml.solvers.barrier import _add_barrier, _DualBound, _mixed_bound, _well_posed
+from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -35,13 +37,12 @@ def test_history_of_real_data(name):
     assert model.converged_
     exact = mcml_objective(X, same_class(y) * 1.0, model.components_)
     assert model.objective_ == pytest.approx(exact, rel=1e-6, abs=1e-6)
-    # Separable data reach an objective of zero, and the bound of zero is all there is.
-    assert model.duality_gap_ <= 1e-3 or model.objective_ < 1e-3
+    assert model.duality_gap_ <= 1e-3
 
 
 def toy_problem(seed, k=None, max_iter=100):
     X, y = blobs(seed, [25, 20, 15], 4)
-    problem = MCMLProblem(training_set(X, y), max_iter)
+    problem = ObjectiveProblem(MCMLObjective(training_set(X, y)), max_iter)
     if k is None:
         return problem, None
     P = nearest_targets(squared_distances(X), y, k)
@@ -103,36 +104,53 @@ def test_few_iterations_are_not_convergence():
     assert len(found.history) == 1
 
 
-class TestProvedBound:
-    feasible = DualPoint(1.0, np.diag([1.0, 1.0]))
+class TestDualBound:
+    def test_a_feasible_point_proves_its_value(self):
+        dual = _DualBound()
+        assert dual.add(DualPoint(3.0, np.diag([0.1, 2.0])), objective=5.0)
+        assert dual.bound == 3.0
 
-    def test_of_a_feasible_point(self):
-        point = DualPoint(3.0, np.diag([0.1, 2.0]))
-        assert _proved_bound(point, None) == (3.0, point)
-        assert _proved_bound(point, self.feasible) == (3.0, point)
+    def test_no_bound_above_an_objective(self):
+        dual = _DualBound()
+        dual.add(DualPoint(3.0, np.eye(2)), objective=2.5)
+        assert dual.bound == 2.5
+
+    def test_a_bound_never_falls(self):
+        dual = _DualBound()
+        dual.add(DualPoint(3.0, np.eye(2)), objective=5.0)
+        assert dual.add(DualPoint(1.0, np.eye(2)), objective=5.0)
+        assert dual.bound == 3.0
 
     @pytest.mark.parametrize("lowest", [-0.1, -1e-12, 0.0])
-    def test_of_an_infeasible_point_alone(self, lowest):
+    def test_an_infeasible_point_alone_proves_nothing(self, lowest):
         """Zero counts as infeasible, since it may be rounding."""
-        assert _proved_bound(DualPoint(3.0, np.diag([lowest, 2.0])), None) == (0.0, None)
+        dual = _DualBound()
+        assert not dual.add(DualPoint(3.0, np.diag([lowest, 2.0])), objective=5.0)
+        assert dual.bound == 0.0
 
     def test_of_a_mixture(self):
         """Half of each makes diag(-1, 2) and the identity feasible, and no less does."""
-        bound, kept = _proved_bound(DualPoint(3.0, np.diag([-1.0, 2.0])), self.feasible)
-        assert kept is self.feasible
-        assert bound == pytest.approx(2.0, rel=1e-4)
-        assert bound < 2.0
+        dual = _DualBound()
+        dual.add(DualPoint(1.0, np.eye(2)), objective=5.0)
+        assert not dual.add(DualPoint(3.0, np.diag([-1.0, 2.0])), objective=5.0)
+        assert dual.bound == pytest.approx(2.0, rel=1e-4)
+        assert dual.bound < 2.0
 
     @pytest.mark.parametrize("seed", range(10))
     def test_mixture_is_feasible(self, seed):
+        """The bound of a point of value 0 and one of value 1 is the share of the second."""
         rng = np.random.default_rng(seed)
         A, B = rng.standard_normal((2, 4, 4))
-        point = DualPoint(0.0, A + A.T)
+        # Moved so that it is never feasible itself.
+        matrix = A + A.T
+        matrix -= (np.linalg.eigvalsh(matrix)[0] + rng.uniform(0.01, 3.0)) * np.eye(4)
         feasible = DualPoint(1.0, B @ B.T + 1e-3 * np.eye(4))
-        share, _ = _proved_bound(point, feasible)
-        if share > 0.0:
-            mixture = (1.0 - share) * point.matrix + share * feasible.matrix
-            assert np.linalg.eigvalsh(mixture)[0] >= -1e-9
+        share = _mixed_bound(DualPoint(0.0, matrix), feasible)
+        assert 0.0 < share <= 1.0
+        mixture = (1.0 - share) * matrix + share * feasible.matrix
+        assert np.linalg.eigvalsh(mixture)[0] >= -1e-12 * np.linalg.norm(mixture)
+        less = (1.0 - 0.99 * share) * matrix + 0.99 * share * feasible.matrix
+        assert np.linalg.eigvalsh(less)[0] < 0.0
 
 
 def test_barrier_and_its_gradient():

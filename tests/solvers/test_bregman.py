@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from oracles import itml_dual, itml_objective
 from sdp import itml_optimum
 
+from lnml.core.monitor import Monitor
 from lnml.kernels.cpu import logdet
+from lnml.objectives.logdet import Constraints, LogDetTask, Span, symmetric_root
 from lnml.solvers.bregman import newton_step, solve_logdet, sweep
-from lnml.solvers.logdet import Constraints, dual_point_at, in_span, metric_at, symmetric_root
-from lnml.solvers.monitor import Monitor
 
 GAMMAS = [0.01, 1.0, 30.0]
 
@@ -28,8 +28,8 @@ def scaled(vectors, similar, bounds):
 
 def solve(constraints, gamma, tol=1e-6, max_iter=300):
     return solve_logdet(
-        constraints,
-        gamma,
+        LogDetTask(constraints, gamma),
+        np.eye(constraints.vectors.shape[1]),
         tol=tol,
         max_iter=max_iter,
         monitor=Monitor(),
@@ -57,7 +57,7 @@ def test_any_dual_point_bounds_from_below(gamma):
     rng = np.random.default_rng(0)
     share = rng.uniform(0.0, 0.3, similar.size)
     tightness = np.where(similar, 1.0 - share, 1.0 + 0.01 * share / gamma)
-    seen = dual_point_at(scaled(vectors, similar, bounds), gamma, tightness)
+    seen = LogDetTask(scaled(vectors, similar, bounds), gamma).projected(tightness)
     multipliers = gamma * np.abs(1.0 - tightness) / bounds
     signed = np.where(similar, multipliers, -multipliers)
     M = np.linalg.inv(np.eye(4) + np.einsum("i,ip,iq->pq", signed, vectors, vectors))
@@ -97,16 +97,17 @@ def test_sweeps_are_the_textbook_ones(gamma, block, monkeypatch):
         M = textbook_sweep(M, multipliers, xi, vectors, similar, gamma)
         logdet.project_in_turn(images, similar, gamma, tightness)
         assert_allclose(tightness, bounds / xi, rtol=1e-9)
-        rebuilt = dual_point_at(constraints, gamma, tightness).metric.factor
+        rebuilt = LogDetTask(constraints, gamma).projected(tightness).metric.factor
         assert_allclose(rebuilt.T @ rebuilt, M, rtol=1e-8, atol=1e-10)
 
 
 def test_bound_of_sweeps_never_falls_and_they_reach_the_optimum():
     constraints = scaled(*problem(1))
-    dual = dual_point_at(constraints, 3.0, np.ones(25))
+    task = LogDetTask(constraints, 3.0)
+    dual = task.projected(np.ones(25))
     bounds = [dual.bound]
     for _ in range(60):
-        dual = sweep(constraints, 3.0, dual)
+        dual = sweep(task, dual)
         bounds.append(dual.bound)
         assert dual.bound <= dual.metric.objective
     assert (np.diff(bounds) >= -1e-12).all()
@@ -122,10 +123,10 @@ def test_newton_steps_close_the_gap(gamma):
 
 
 def test_newton_step_never_makes_it_worse():
-    constraints = scaled(*problem(9))
-    metric = metric_at(constraints, 50.0, np.eye(4), 0.0)
+    task = LogDetTask(scaled(*problem(9)), 50.0)
+    metric = task.metric(np.eye(4), 0.0)
     for _ in range(30):
-        better, bound = newton_step(constraints, 50.0, metric)
+        better, bound = newton_step(task, metric)
         assert better.objective <= metric.objective
         assert bound <= better.objective * (1 + 1e-12)
         assert_allclose(better.log_det, 2 * np.linalg.slogdet(better.factor)[1], atol=1e-9)
@@ -144,10 +145,14 @@ def test_kept_constraints_leave_the_identity():
 def test_span_gives_the_metric_of_the_full_space():
     vectors, similar, bounds = problem(4, n_constraints=6, n_features=15)
     full = scaled(vectors, similar, bounds)
-    coordinates, to_original = in_span(full.vectors)
-    assert coordinates.shape == (6, 6)
-    inside, outside = solve(Constraints(coordinates, similar), 3.0), solve(full, 3.0)
-    components = to_original(inside.components)
+    span = Span(full.vectors)
+    assert span.coordinates.shape == (6, 6)
+    # Constraints of length zero change nothing and keep the task from reducing to the span.
+    idle = Constraints(
+        np.vstack([full.vectors, 1e-9 * np.eye(15)]), np.append(similar, [True] * 15)
+    )
+    inside, outside = solve(full, 3.0), solve(idle, 3.0)
+    components = span.to_original(inside.components, 15)
     assert_allclose(components, components.T, atol=1e-12)
     assert_allclose(components, symmetric_root(outside.components), atol=1e-8)
     assert_allclose(inside.objective, outside.objective, rtol=1e-9)
@@ -157,8 +162,9 @@ def test_same_point_twice_in_the_span():
     """Dependent vectors: the basis has directions that none of them uses."""
     vectors, similar, bounds = problem(5, n_constraints=3, n_features=10)
     vectors, similar, bounds = (np.concatenate([a, a]) for a in (vectors, similar, bounds))
-    coordinates, to_original = in_span(scaled(vectors, similar, bounds).vectors)
-    components = to_original(solve(Constraints(coordinates, similar), 1.0).components)
+    constraints = scaled(vectors, similar, bounds)
+    found = solve(constraints, 1.0)
+    components = LogDetTask(constraints, 1.0).to_original(found.components, 10)
     assert np.isfinite(components).all()
     M = components @ components
     optimum = itml_optimum(vectors, similar, bounds, 1.0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from lnml.core.monitor import Monitor
 from lnml.solvers.lbfgs import minimize_over_components
-from lnml.solvers.monitor import Monitor
 from lnml.solvers.stopping import relative_gap, stalled
 
 

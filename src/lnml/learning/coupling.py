@@ -15,7 +15,13 @@ from lnml.core.solution import Solution
 from lnml.kernels.training import TrainingSet
 from lnml.learning.alternation import alternate
 from lnml.learning.assignment import Sizes
-from lnml.learning.neighbors import Assignment, Ranking, choose_ranked, rank_at_metric
+from lnml.learning.neighbors import (
+    Assignment,
+    Ranking,
+    assign_at_metric,
+    choose_ranked,
+    rank_at_metric,
+)
 from lnml.solvers.problem import ResumableProblem, resumable
 
 
@@ -93,10 +99,9 @@ class Coupling:
         problem = self.problem(sizes)
 
         def assign(components: np.ndarray, state: Any) -> Assignment:
-            ranking = self._shared
-            if ranking is None or not ranking.made_at(components):
-                ranking = rank_at_metric(problem, self.training, components, sizes.k_max, state)
-            return choose_ranked(problem, self.training, ranking, sizes)
+            if self._shared is not None and self._shared.made_at(components):
+                return choose_ranked(problem, self.training, self._shared, sizes)
+            return assign_at_metric(problem, self.training, components, sizes, state)
 
         return alternate(problem, assign, start, tol=tol, max_rounds=max_rounds, monitor=monitor)
 

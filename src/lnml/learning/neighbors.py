@@ -40,6 +40,18 @@ def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int)
     return training.kernels.listed(columns)[0]
 
 
+def assign_at_metric(
+    problem: ResumableProblem,
+    training: TrainingSet,
+    components: np.ndarray,
+    sizes: Sizes,
+    state: Any = None,
+) -> Assignment:
+    """Return the neighbourhoods of least cost for a metric problem, exactly."""
+    ranking = rank_at_metric(problem, training, components, sizes.k_max, state)
+    return choose_ranked(problem, training, ranking, sizes)
+
+
 def rank_at_metric(
     problem: ResumableProblem,
     training: TrainingSet,

@@ -1,7 +1,7 @@
-"""``python -m lnml.study`` is ``lnml study``."""
+"""``python -m lnml.study`` is ``lnml study``: it hands over to the command line."""
 
+import runpy
 import sys
 
-from lnml.cli import main
-
-sys.exit(main(["study", *sys.argv[1:]]))
+sys.argv.insert(1, "study")
+runpy.run_module("lnml", run_name="__main__")

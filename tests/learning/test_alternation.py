@@ -6,10 +6,10 @@ from oracles import least_assignment_cost, lmnn_pair_costs, squared_distances
 from toy_data import neighborhoods, small_dataset
 
 from lnml import LMNN, LNML, MCML
-from lnml.neighborhoods.learned import Assignment
-from lnml.objectives.contract import Solution
-from lnml.solvers.alternation import alternate
-from lnml.solvers.monitor import Monitor
+from lnml.core.monitor import Monitor
+from lnml.core.solution import Solution
+from lnml.learning.alternation import alternate
+from lnml.learning.neighbors import Assignment
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -95,7 +95,7 @@ def run(problem, assignments, tol=1e-3, max_rounds=10, callback=None):
     remaining = iter(assignments)
     return alternate(
         problem,
-        lambda components: next(remaining),
+        lambda components, state: next(remaining)._replace(state=state),
         np.zeros((1, 1)),
         tol=tol,
         max_rounds=max_rounds,
@@ -143,8 +143,8 @@ def test_a_loose_round_ends_when_iterations_add_little():
 def test_a_worse_metric_is_not_taken():
     problem = Scripted([8.0, 9.0])
     found = run(problem, [Assignment(FIRST, 10.0), Assignment(SECOND, 7.0)], max_rounds=2)
-    assert found.solution.objective == 7.0
-    np.testing.assert_array_equal(found.solution.components, [[1.0]])
+    assert found.objective == 7.0
+    np.testing.assert_array_equal(found.components, [[1.0]])
     assert half_steps(found.history).tolist() == [10.0, 8.0, 7.0, 7.0]
 
 
@@ -170,4 +170,4 @@ def test_a_callback_ends_the_rounds():
     found = run(problem, [Assignment(FIRST, 10.0)], callback=lambda state: True)
     assert len(problem.calls) == 1
     assert not found.converged
-    assert found.solution.objective == 8.0
+    assert found.objective == 8.0

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from lnml import assign_neighborhoods
-from lnml.neighborhoods.assignment import check_sizes
+from lnml.learning.assignment import check_sizes
 
 COSTS = np.ones((4, 4))
 LABELS = ["a", "a", "b", "b"]

@@ -6,7 +6,7 @@ from devices import host
 from oracles import nearest_targets, pull_scatter, same_class, squared_distances
 from toy_data import device_targets, sorted_blobs, training_set
 
-from lnml.conditioning import scale_pull, whiten_pull
+from lnml.objectives.conditioning import scale_pull, whiten_pull
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -42,7 +42,7 @@ def conditioned(X, y, P=None, weights=None):
     training = training_set(X, y)
     targets = None if P is None else device_targets(P)
     if P is not None and weights is not None:
-        weights = training.kernels.array(weights)
+        weights = training.kernels.arrays.array(weights)
     return whiten_pull(training.kernels, training.points, targets, weights)
 
 

@@ -8,9 +8,8 @@ from sklearn.cluster import SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 from sklearn.semi_supervised import LabelSpreading
 
-from lnml import LMNN, LNML, MCML
+from lnml import LMNN, LNML, MCML, similarity_graph
 from lnml.datasets import load_dataset
-from lnml.neighborhoods import similarity_graph
 
 
 @pytest.fixture(scope="module")

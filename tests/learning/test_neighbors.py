@@ -17,10 +17,11 @@ from toy_data import lattice, sorted_blobs, training_set
 
 from lnml import assign_neighborhoods
 from lnml.kernels import get_kernels
-from lnml.neighborhoods.assignment import Sizes
-from lnml.neighborhoods.learned import assign_at_metric, nearest_neighborhoods
-from lnml.objectives.lmnn import LMNNProblem
-from lnml.objectives.mcml import MCMLProblem
+from lnml.learning.assignment import Sizes
+from lnml.learning.neighbors import assign_at_metric, nearest_neighborhoods
+from lnml.objectives.lmnn import LMNNObjective
+from lnml.objectives.mcml import MCMLObjective
+from lnml.solvers.problem import ObjectiveProblem, resumable
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -55,7 +56,9 @@ def test_lmnn_needs_the_nearest_partners_only(class_sizes, sizes, push_weight):
     X, y = sorted_blobs(1, class_sizes, 3)
     components = random_metric(1, 3)
     training = training_set(X, y)
-    found = assign_at_metric(LMNNProblem(training, push_weight, 1), training, components, sizes)
+    found = assign_at_metric(
+        ObjectiveProblem(LMNNObjective(training, push_weight), 1), training, components, sizes
+    )
     D = squared_distances(X, components)
     costs = lmnn_pair_costs(D, y, push_weight)
     expected = assign(costs, y, sizes, D)
@@ -71,7 +74,9 @@ def test_mcml_takes_the_nearest_partners(class_sizes, k):
     X, y = sorted_blobs(2, class_sizes, 3)
     components = random_metric(2, 3)
     training = training_set(X, y)
-    found = assign_at_metric(MCMLProblem(training, 1), training, components, Sizes(k, k, k))
+    found = assign_at_metric(
+        ObjectiveProblem(MCMLObjective(training), 1), training, components, Sizes(k, k, k)
+    )
     D = squared_distances(X, components)
     assert found.targets == assign(mcml_pair_costs(D, k), y, Sizes(k, k, k), D)
     P = found.targets.to_graph().toarray()
@@ -85,7 +90,7 @@ def test_ties_of_lattice_data_follow_the_rule(push_weight):
     for seed in range(5):
         X = lattice(seed, y.size, 2, levels=3)
         training = training_set(X, y)
-        problem = LMNNProblem(training, push_weight, 1)
+        problem = ObjectiveProblem(LMNNObjective(training, push_weight), 1)
         D = squared_distances(X)
         costs = np.round(lmnn_pair_costs(D, y, push_weight), 9)
         for sizes in SIZES:
@@ -103,7 +108,9 @@ def test_ties_between_rows_follow_the_order_of_the_user():
         D = squared_distances(X)
         costs = np.round(lmnn_pair_costs(D, y, 0.5), 9)
         for sizes in SIZES:
-            found = assign_at_metric(LMNNProblem(training, 0.5, 1), training, np.eye(2), sizes)
+            found = assign_at_metric(
+                ObjectiveProblem(LMNNObjective(training, 0.5), 1), training, np.eye(2), sizes
+            )
             assert found.targets.renumbered(training.order) == assign(costs, y, sizes, D)
 
 
@@ -117,7 +124,7 @@ class AnyCosts:
         self.costs = costs
 
     def pair_costs(self, components, pairs):
-        return get_kernels().array(self.costs[host(pairs).pairs()])
+        return get_kernels().arrays.array(self.costs[host(pairs).pairs()])
 
     def free_term(self, components):
         return 7.5
@@ -133,7 +140,7 @@ def test_costs_that_do_not_grow_with_distance(class_sizes, sizes, tied):
     costs = np.floor(costs) if tied else costs
     training = training_set(X, y)
     components = random_metric(3, 2)
-    found = assign_at_metric(AnyCosts(costs), training, components, sizes)
+    found = assign_at_metric(resumable(AnyCosts(costs)), training, components, sizes)
     expected = assign(costs, y, sizes, squared_distances(X, components))
     assert found.targets == expected
     total = (expected.to_graph().toarray() * costs).sum()
@@ -144,7 +151,7 @@ def test_both_paths_agree_where_both_apply():
     X, y = sorted_blobs(4, [25, 20, 4], 3)
     components = random_metric(4, 3)
     training = training_set(X, y)
-    problem = LMNNProblem(training, 0.5, 1)
+    problem = ObjectiveProblem(LMNNObjective(training, 0.5), 1)
     fast = assign_at_metric(problem, training, components, Sizes(1, 3, 6))
     problem.cost_grows_with_distance = False
     general = assign_at_metric(problem, training, components, Sizes(1, 3, 6))
