@@ -26,9 +26,9 @@ from suite.machine import describe
 from suite.report import Group, Line, Table, body, plain
 
 INTRODUCTION = """\
-`python benchmarks/gpu.py` writes this page; nothing on it was written by hand. Data were on the \
-GPU and everything was compiled before a clock was started. Seconds are those of whole fits, as a \
-user sees them.
+`python benchmarks/gpu.py` writes this page; nothing on it was written by hand. The data were on \
+the GPU, and everything was compiled before the clock started. Seconds are those of whole fits, as \
+a user sees them.
 """
 GROUPS: dict[str, Callable[[Ceilings, str], Group]] = {
     "agreement": lambda _, device: agreement.agreement(device),
