@@ -1,4 +1,4 @@
-"""MNIST on 164 principal components in float32, in units of one full pairwise pass."""
+"""MNIST on 164 principal components in float32; times are in units of one full pairwise pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = {
 
 
 def mnist_group(scale: Scale, folder: Path, python: str) -> Group:
-    """Everything measured on MNIST; without the data, lines that say so."""
+    """Measure everything on MNIST; without the data, return lines that say so."""
     n = scale.mnist
     group = Group(f"MNIST, {n:,} × {scale.components} (PCA, float32)")
     try:
