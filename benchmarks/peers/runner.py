@@ -83,7 +83,7 @@ def metric_learn(
 
 
 def falling(seen: list[tuple[float, float, np.ndarray]]) -> list[tuple[float, float, np.ndarray]]:
-    """Return some of the steps that lowered the loss, with the last, evenly spread in log number."""
+    """Return some of the steps that lowered the loss, the last included, evenly spread in log."""
     kept, least = [], np.inf
     for step in seen:
         if step[1] <= least:
