@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=GROUPS)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--commit", help="commit of the code, where git is not there to ask")
+    parser.add_argument("--commit", help="commit of the code, if git is not available")
     parser.add_argument("--output", type=Path, default=BENCHMARKS / "results")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

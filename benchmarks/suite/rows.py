@@ -14,7 +14,7 @@ VARIABLE = "LNML_DATA"
 
 
 class MissingData(Exception):
-    """A data set that does not ship with lnml is not there."""
+    """A data set that does not ship with lnml is missing."""
 
 
 def bundled(name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
