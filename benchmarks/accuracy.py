@@ -1,8 +1,8 @@
-"""Ten-fold accuracies behind the claims of the documentation.
+"""Measure the ten-fold accuracies that the documentation quotes.
 
-``python benchmarks/accuracy.py letter --methods lmnn ln-lmnn ln-lmnn-cv`` and
-``python benchmarks/accuracy.py balance_scale --methods mcml ln-mcml-cv`` are two of them.
-Features are raw, the classifier is the 1-nearest-neighbour rule.
+Two examples are ``python benchmarks/accuracy.py letter --methods lmnn ln-lmnn ln-lmnn-cv`` and
+``python benchmarks/accuracy.py balance_scale --methods mcml ln-mcml-cv``. Features are raw, and
+the classifier is the 1-nearest-neighbour rule.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def main() -> None:
     machine = describe()
     python = str(Path(options.peers).absolute())
     chosen = options.only or list(GROUPS)
-    # Sections that are not measured again stay as they are, with the peers they were measured with.
+    # Sections that are not measured again stay as they are; so do the versions of their peers.
     groups, before = read(options.output) if options.only else ({}, {})
     if set(chosen) - WITHOUT_PEERS:
         machine["peers"] = call("peers.runner", "versions", python=python).values
@@ -63,8 +63,8 @@ def main() -> None:
             found = GROUPS[name](scale, Path(folder), python)
             seconds = time.perf_counter() - began
             found.circumstances = (
-                f"Commit {machine['commit']}, {date.today().isoformat()}, load {load} before, "
-                f"{seconds / 60:.1f} minutes."
+                f"Commit {machine['commit']}, {date.today().isoformat()}. The load was {load} "
+                f"before; the section took {seconds / 60:.1f} minutes."
             )
             show(found, seconds)
             # After each group, so that a long run that fails leaves what it found.

@@ -1,8 +1,9 @@
-"""What the first use of the library costs, each figure in fresh processes.
+"""Measure what the first use of the library costs, each figure in fresh processes.
 
-Run ``python benchmarks/first_use.py``: seconds that ``import lnml`` adds to importing
-scikit-learn's neighbours, and seconds of the first fit of Iris with an empty and
-with a filled compile cache. Medians of five processes (cold: three).
+``python benchmarks/first_use.py`` prints the seconds that ``import lnml`` adds to importing
+scikit-learn's neighbours, and the seconds of the first fit of Iris with an empty and
+with a filled compile cache. The figures are medians of five processes (of three with an
+empty cache).
 """
 
 import os

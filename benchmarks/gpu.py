@@ -26,9 +26,9 @@ from suite.machine import describe
 from suite.report import Group, Line, Table, body, plain
 
 INTRODUCTION = """\
-`python benchmarks/gpu.py` writes this page; nothing on it was written by hand. Data were on the \
-GPU and everything was compiled before a clock was started. Seconds are those of whole fits, as a \
-user sees them.
+`python benchmarks/gpu.py` writes this page; nothing on it was written by hand. The data were on \
+the GPU, and everything was compiled before the clock started. Seconds are those of whole fits, as \
+a user sees them.
 """
 GROUPS: dict[str, Callable[[Ceilings, str], Group]] = {
     "agreement": lambda _, device: agreement.agreement(device),
@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=GROUPS)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--commit", help="commit of the code, where git is not there to ask")
+    parser.add_argument("--commit", help="commit of the code, if git is not available")
     parser.add_argument("--output", type=Path, default=BENCHMARKS / "results")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -1,8 +1,8 @@
-"""ITML by the paper's protocol, and its time in high dimension: ``python benchmarks/itml.py``.
+"""Measure ITML by the paper's protocol, and its time in high dimension.
 
-10-fold cross-validated accuracy of the 1-nearest-neighbour rule, Euclidean and under ITML,
-with gamma chosen inside each training part by two-fold cross-validation; then the time of a fit
-with 5,000 features and 100 constraints.
+``python benchmarks/itml.py`` prints the 10-fold cross-validated accuracy of the
+1-nearest-neighbour rule, Euclidean and under ITML. Two-fold cross-validation chooses gamma inside
+each training part. It also prints the time of a fit with 5,000 features and 100 constraints.
 """
 
 import time
@@ -23,14 +23,14 @@ SEEDS = 5
 
 
 def learner(seed, *before):
-    """ITML in front of 1-NN, gamma by two-fold cross-validation."""
+    """Return ITML followed by 1-NN; two-fold cross-validation chooses gamma."""
     steps = [*before, ("itml", ITML(random_state=seed)), ("nn", nearest())]
     inner = StratifiedKFold(2, shuffle=True, random_state=seed)
     return GridSearchCV(Pipeline(steps), {"itml__gamma": GAMMAS}, cv=inner, error_score="raise")
 
 
 def nearest():
-    """1-NN with the lowest row first in ties."""
+    """Return 1-NN; among equally near rows the first wins."""
     return KNeighborsClassifier(1, algorithm="brute")
 
 

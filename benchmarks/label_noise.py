@@ -33,7 +33,7 @@ NEIGHBORS = 10
 
 
 def flipped(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels with a share replaced by another class at random, and which rows these are."""
+    """Return labels, a share of them replaced at random, and the rows that were changed."""
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(y), round(SHARE * len(y)), replace=False)
     classes = np.unique(y)
@@ -44,9 +44,9 @@ def flipped(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def disagreement(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Rows by the share of their nearest rows that have another label, largest first.
+    """Rank rows by the share of their nearest rows that have another label, largest first.
 
-    Ties by the distance to the nearest row of the same label, farthest first.
+    Among equal shares, the row that is farthest from a row of its own label comes first.
     """
     distances, nearest = NearestNeighbors(n_neighbors=NEIGHBORS).fit(X).kneighbors()
     other = y[nearest] != y[:, None]
@@ -57,7 +57,7 @@ def disagreement(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 def trust(
     sizes: tuple[int, int, int], max_rounds: int = 100
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return the ranking of LNML with the given sizes, after so many rounds at most."""
+    """Return the ranking of LNML with the given sizes, after at most ``max_rounds`` rounds."""
 
     def rank(X: np.ndarray, y: np.ndarray) -> np.ndarray:
         model = LNML(LMNN(), k_min=sizes[0], k_av=sizes[1], k_max=sizes[2], max_rounds=max_rounds)
@@ -70,7 +70,7 @@ def trust(
 
 
 def learned_disagreement(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the disagreement of neighbours in the learned metric."""
+    """Rank rows by the disagreement of their neighbours in the learned metric."""
     model = LNML(LMNN(), k_min=1, k_av=3, k_max=5).fit(X, y)
     return disagreement(model.transform(X), y)
 
@@ -88,7 +88,7 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def found(order: np.ndarray, wrong: np.ndarray, share: float) -> float:
-    """Share of the flipped rows that are among the worst."""
+    """Return the share of the flipped rows that are among the worst."""
     worst = order[: round(share * len(order))]
     return float(np.isin(wrong, worst).mean())
 

@@ -1,8 +1,9 @@
-"""LNMLCV beside scikit-learn's grid search over LNML: the same grid, the same folds.
+"""Compare LNMLCV with scikit-learn's grid search over LNML, on the same grid and folds.
 
 ``python benchmarks/lnml_cv.py`` prints a Markdown table. Both searches include their last fit on
 all rows and run in one process. Seconds are processor time, the least of some interleaved repeats.
-``--held-out`` compares the ways to search by their accuracy on a third of the rows left out.
+``--held-out`` compares the ways to search by their accuracy on a third of the rows, which no fit
+sees.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def measure(name: str, repeats: int) -> list[str]:
 
 
 def held_out(name: str, shuffles: int) -> list[str]:
-    """Return one line: seconds and accuracy on rows left out, means over some shuffles."""
+    """Return one line: mean seconds and mean accuracy on rows left out, over some shuffles."""
     data = load_dataset(name)
     ways = {
         "exact": {"cv_tol": 1e-3},

@@ -1,6 +1,6 @@
-"""Peak memory of a fit above the state after a first small fit.
+"""Measure the peak memory of a fit, above the state after a first small fit.
 
-Run ``python benchmarks/memory.py [ROWS ...]``: fits LMNN, LNML, MCML and NCA to rows of
+``python benchmarks/memory.py [ROWS ...]`` fits LMNN, LNML, MCML and NCA to rows of
 Letter, each in a process of its own, and prints the growth of the peak resident
 set (Linux and macOS).
 """

@@ -1,9 +1,9 @@
 """A large classification problem whose structure is known.
 
 Every class is a mixture of several modes in a few informative directions. Some
-further directions are strong nuisance, the rest weak noise; a random rotation
-mixes them all, so that no feature is informative on its own. The best metric
-sees the informative directions only.
+other directions have strong spread but no information, and the rest is weak noise. A
+random rotation mixes them all, so that no feature is informative on its own. The best
+metric sees the informative directions only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def make_mixture(
     seed: int = 0,
     part: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw labelled points; the same seed gives the same problem, ``part`` other points of it.
+    """Draw labelled points; a seed gives a problem, and another ``part`` other points of it.
 
     Parameters
     ----------

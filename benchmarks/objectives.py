@@ -55,7 +55,7 @@ def lmnn_objective(
 ) -> float:
     """Sum over targets of (1 - mu) D_ij + mu * sum over impostors of [1 + D_ij - D_il]+.
 
-    The binomial formula only says which rows may be impostors, with room for its rounding; the
+    The binomial formula only tells which rows may be impostors, with room for its rounding. The
     distances that are summed come from differences of coordinates.
     """
     Z = embed(X, L)

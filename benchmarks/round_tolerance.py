@@ -1,9 +1,9 @@
 """Do LNML's loosely solved early rounds cost accuracy?
 
-Early rounds are solved only as far as it pays (docs/lnml.md). This compares that with every round
-solved to ``tol``: LN-LMNN (3,3,3), ten-fold accuracy of the 1-nearest-neighbour rule on raw
-features, several shuffles of the folds, and the paired difference with its standard error.
-``python benchmarks/round_tolerance.py``
+LNML solves early rounds only as far as it pays (docs/lnml.md). ``python
+benchmarks/round_tolerance.py`` compares this with every round solved to ``tol``. It prints the
+ten-fold accuracy of the 1-nearest-neighbour rule on raw features under LN-LMNN (3, 3, 3), over
+several shuffles of the folds, and the paired difference with its standard error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Does LN-LMNN gain accuracy, or lose it, by going on to its end?
 
-Ten-fold accuracy of the 1-nearest-neighbour rule on raw features: LN-LMNN stopped after so many
-rounds, with the last metric solved to ``tol``, and with metrics solved to looser tolerances
-throughout. Mean and standard deviation over several shuffles of the folds, and the mean objective
-on the training rows relative to that of fits which end by themselves.
-``python benchmarks/rounds.py``
+``python benchmarks/rounds.py`` stops LN-LMNN after a given number of rounds, with the last metric
+solved to ``tol``, or solves all metrics to a looser tolerance. It prints the ten-fold accuracy of
+the 1-nearest-neighbour rule on raw features, as mean and standard deviation over several shuffles
+of the folds. In parentheses is the mean objective on the training rows, relative to that of fits
+which end by themselves.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The study's small data over several seeds: how much of a difference is the choice of folds.
+"""Run the study's small data with several seeds: how much depends on the choice of folds?
 
-``python benchmarks/seeds.py build/seeds`` runs ``lnml study`` with ten seeds, keeps finished folds
-in the folder and goes on with those already there. It prints the mean accuracy and its standard
-deviation over seeds, the paper's accuracy below, and the same of the paper's total score. A second
-table has LN-LMNN stopped early: each line in place of the same method that goes on to its end.
+``python benchmarks/seeds.py build/seeds`` runs ``lnml study`` with ten seeds. It keeps finished
+folds in the folder and does not repeat them. It prints the mean and standard deviation over seeds
+of accuracies and total scores, with the paper's accuracies below ours. In a second table LN-LMNN
+is stopped early; each line takes the place of the same method that goes on to its end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lnml.study.run import run_study
 
 
 def stopped_early(seed: int) -> dict[str, tuple[str, Any]]:
-    """Return estimators, and the name of the one that each stands in for."""
+    """Return estimators by name, and the method whose place each takes."""
     return {
         "LN-LMNN, 5 rounds": ("LN-LMNN", LNML(LMNN(), max_rounds=5)),
         "LN-LMNN (CV), 5 rounds": (
@@ -50,7 +50,7 @@ def study_of(seed: int, folder: Path, n_jobs: int) -> list[Comparison]:
 
 
 def mean_and_spread(values: list[list[float]]) -> list[str]:
-    """Cells of one line of the table: a column of ``values`` each, seeds along its rows."""
+    """Cells of one line of the table, one for each column of ``values``; its rows are seeds."""
     columns = np.array(values).T
     return [f"{column.mean():.1f} ± {column.std(ddof=1):.1f}" for column in columns]
 
@@ -86,7 +86,7 @@ def early_table(studies: Sequence[Sequence[Comparison]], n_jobs: int) -> str:
             totals.append([total[original], total["NCA"]])
         rows.append([name, *mean_and_spread(accuracies), *mean_and_spread(totals)])
     titles = [data.title for data in SMALL]
-    return text_table(["method", *titles, "total score", "NCA's"], rows)
+    return text_table(["method", *titles, "total score", "NCA score"], rows)
 
 
 def _on_same_folds(name: str, model: Any, seed: int, n_jobs: int) -> np.ndarray:

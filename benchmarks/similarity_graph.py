@@ -1,7 +1,7 @@
-"""Neighbour graphs in the learned metric beside Euclidean ones, in methods that use graphs.
+"""Compare neighbour graphs in the learned metric with Euclidean ones, in methods that use graphs.
 
-``python benchmarks/similarity_graph.py`` prints a Markdown table for each. Labels are used where
-the method may use them and nowhere else:
+``python benchmarks/similarity_graph.py`` prints a Markdown table for each method. Labels are used
+where the method may use them and nowhere else:
 
 - clustering: the metric is learned from one half of the rows; the *other* half is clustered, and
   the clusters are compared with its labels (adjusted Rand index);
@@ -46,7 +46,7 @@ LABELLED = 0.2
 
 
 def views(X: np.ndarray, y: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
-    """Return all rows as three metrics see them; only ``known`` rows show their labels."""
+    """Return all rows in the coordinates of three metrics, learned from ``known`` rows only."""
     model = LNML(k_min=1, k_av=3, k_max=5).fit(X[known], y[known])
     return {
         "raw": X,
@@ -119,7 +119,7 @@ def layout_of(graph: sparse.csr_array, Z: np.ndarray) -> np.ndarray:
 def layout(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
     """Accuracy of the nearest neighbour in the plane, on the half that shows no labels.
 
-    UMAP on the rows of each view, then UMAP's layout of the learned similarity graph.
+    It lays out the rows of each view with UMAP, then the learned similarity graph.
     """
     from umap import UMAP
 
@@ -135,7 +135,7 @@ def layout(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
 
 
 def tasks() -> list[tuple[str, Any, list[str], tuple[int, int]]]:
-    """Title, task, columns, and factor and digits of what is printed."""
+    """Return for each task its title, function and columns, and factor and digits for printing."""
     columns = ["raw", "scaled", "learned"]
     found = [
         ("adjusted Rand index of spectral clusters", clustering, columns, (1, 2)),

@@ -26,7 +26,7 @@ SIZES = Sizes(1, 3, 5)
 
 
 def agreement(device: str) -> Group:
-    """Compare both devices at the same metric, and the intervals their fits prove."""
+    """Compare both devices at the same metric, and compare the intervals that their fits prove."""
     header = ["data", "type", "LMNN value", "gradient", "bound", "MCML value", "gradient"]
     header += ["dual matrix", "NCA value", "gradient", "pairs that differ", "optima overlap"]
     table = Table(header)
@@ -44,22 +44,24 @@ def agreement(device: str) -> Group:
     group = Group("The same function as the CPU")
     group.lines = [
         Line(
-            "largest relative difference of value, gradient or certificate at the same metric",
+            "largest relative difference of a value, gradient or certificate at the same metric",
             largest,
             TOLERANCE,
             at_least=False,
         ),
-        Line("data sets whose certified optima overlap", float(overlap), 1.0),
+        Line("certified optima overlap on all data sets (1: yes)", float(overlap), 1.0),
     ]
     group.tables.append(table)
     group.notes = [
-        "Relative differences between the torch implementation on the GPU and the compiled one on "
-        "the CPU, in the norm of the array, at the metric LMNN starts from. «Bound» is the dual "
-        "bound of LMNN, «dual matrix» the matrix whose eigenvalues certify MCML.",
-        f"Pairs that differ: of the assignment {tuple(SIZES)} at the identity. In float64 ties are "
-        "rounded alike on both; in float32 distances that are equal up to rounding may swap.",
-        "Optima overlap: the larger of the two proved bounds of LMNN is not above the smaller of "
-        "the two objectives.",
+        "The table gives relative differences between the torch implementation on the GPU and the "
+        "compiled one on the CPU, in the norm of the array, at the metric that LMNN starts from. "
+        "«Bound» is the dual bound of LMNN; «dual matrix» is the matrix whose eigenvalues certify "
+        "MCML.",
+        f"«Pairs that differ» counts pairs of the assignment {tuple(SIZES)} at the identity. In "
+        "float64 both devices round ties alike; in float32 distances that are equal up to rounding "
+        "may swap.",
+        "«Optima overlap» means that the larger of the two proved bounds of LMNN is not above the "
+        "smaller of the two objectives.",
     ]
     return group
 

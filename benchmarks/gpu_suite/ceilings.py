@@ -1,4 +1,4 @@
-"""What the GPU can do at best, measured; and the least time that some work can take."""
+"""Measure what the GPU can do at best; compute the least time that some work can take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ceilings:
     memory: float
 
     def floor(self, *, float32: float = 0.0, float16: float = 0.0, moved: float = 0.0) -> float:
-        """Least seconds for so many operations and bytes: the longer of the two."""
+        """Least seconds for these operations and these moved bytes: the longer of the two times."""
         return max(float32 / self.float32 + float16 / self.float16, moved / self.memory)
 
 
@@ -65,8 +65,8 @@ def ceilings_group(ceilings: Ceilings) -> Group:
     ]
     group.tables.append(Table(["what", "measured"], rows))
     group.notes = [
-        "A floor on this page is the longer of two times: the operations that must be done over "
-        "the measured rate of their type, and the bytes that must be moved (each input read and "
-        "each output written once) over the measured bandwidth."
+        "A floor on this page is the least time that some work can take, the longer of two times: "
+        "the operations divided by the measured rate of their type, and the bytes (each input read "
+        "and each output written once) divided by the measured bandwidth."
     ]
     return group

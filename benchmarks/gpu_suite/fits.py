@@ -1,4 +1,4 @@
-"""Fits on the GPU: full MNIST and a million points, beside the floor of their work."""
+"""Fits of all of MNIST and of a million points on the GPU, beside the least time they can take."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def mnist_fits(ceilings: Ceilings, device: str) -> Group:
         "LMNN, tol = 1e-2": LMNN(tol=1e-2),
         "LN-LMNN (3, 3, 3), tol = 1e-2": LNML(LMNN(), tol=1e-2),
         "NCA, default tolerance": NCA(),
-        # No tolerance ends it, only the limit or the precision of float32.
+        # This tolerance never ends the fit; only the limit or the precision of float32 does.
         f"NCA, at most {ITERATIONS} iterations, tol = 1e-12": NCA(max_iter=ITERATIONS, tol=1e-12),
         "MCML, tol = 1e-2": MCML(tol=1e-2),
     }
@@ -130,9 +130,9 @@ def mnist_fits(ceilings: Ceilings, device: str) -> Group:
 
 
 def _mnist_lines(found: list[tuple[float, int, int, float]]) -> list[Line]:
-    """Verdicts; an iteration of MCML is a whole minimisation, so its evaluations are counted.
+    """Return the verdicts; seconds per hundred iterations are scaled from those that were made.
 
-    NCA may end before a hundred iterations, when float32 gains no more: then its time is scaled up.
+    An iteration of MCML is a whole minimisation, so its evaluations are counted instead.
     """
     lmnn, lnml, _, nca, mcml = found
     nca_seconds = nca[0] * ITERATIONS / nca[1]
@@ -141,8 +141,8 @@ def _mnist_lines(found: list[tuple[float, int, int, float]]) -> list[Line]:
         Line("MNIST: LMNN to a certified gap of 1e-2, s", lmnn[0], 1.5, at_least=False),
         Line("MNIST: LN-LMNN (3, 3, 3), all rounds, s", lnml[0], 5.0, at_least=False),
         Line("MNIST: 1-NN test accuracy of LN-LMNN, %", 100.0 * lnml[3], 97.5),
-        Line("MNIST: NCA, s for 100 iterations", nca_seconds, 20.0, at_least=False),
-        Line("MNIST: MCML, s for 100 evaluations", mcml_seconds, 20.0, at_least=False),
+        Line("MNIST: NCA, s per 100 iterations", nca_seconds, 20.0, at_least=False),
+        Line("MNIST: MCML, s per 100 evaluations", mcml_seconds, 20.0, at_least=False),
         Line("MNIST: MCML to a certified gap of 1e-2, s", mcml[0], 20.0, at_least=False),
     ]
 
@@ -162,9 +162,9 @@ def million(ceilings: Ceilings, device: str) -> Group:
     group.lines = [
         Line("a million points: LN-LMNN, three rounds, s", seconds, 300.0, at_least=False),
         Line("a million points: peak memory, GB, data included", peak, 40.0, at_least=False),
-        Line("a million points: accuracy above Euclidean's, percent points", gain, 0.0),
+        Line("a million points: accuracy gained over Euclidean, percentage points", gain, 0.0),
     ]
-    header = ["s", "floor s", "peak GB", "gap", "pairs of the largest working set", "searches"]
+    header = ["s", "floor s", "peak GB", "gap", "pairs in the largest working set", "searches"]
     header += ["evaluations", "Euclidean 1-NN %", "learned 1-NN %"]
     floor = hinge_floor(ceilings, seen, *X.shape)
     row = [seconds, floor, peak, model.duality_gap_, max(seen["within"]), len(seen["within"])]

@@ -23,7 +23,7 @@ RANKS = (8, 16, 32, 64, 128)
 ROWS_OF_RANKS = 100_000
 # More rows would take minutes for one softmax pass.
 MOST_SOFTMAX_ROWS = 300_000
-# Columns of a table that are drawn: of times, and of shares with the colours of their steps.
+# Columns of the table that are drawn: times, and shares with the colour of their step.
 TIMES = ((1, "search"), (4, "evaluation"), (5, "softmax pass"))
 SHARES = ((0, 2, "search, of float16"), (2, 6, "softmax pass, of float32"))
 
@@ -41,12 +41,13 @@ def growth(ceilings: Ceilings, device: str) -> Group:
     group.tables = [Table(["rows", *header], by_rows), Table(["rank", *header], by_rank)]
     group.traces = {"rows": {"rows": by_rows}, "rank": {"rows": by_rank}}
     group.notes = [
-        "Search: all impostors within reach at the metric LMNN starts from, without a margin. "
-        "Evaluation: smoothed value and gradient of LMNN over these. Softmax pass: value and "
-        "gradient of NCA. Shares are 2 n² r operations of a search and 4 n² r of a softmax pass "
-        "over its time, of the measured rate of a large product in that type.",
-        f"The second table has {n:,} rows and components of lower rank, the leading principal "
-        f"axes of the whitened data: those that tell classes apart best. In few of them a hundred "
+        "A search finds all impostors within reach at the metric that LMNN starts from, without a "
+        "margin. An evaluation is the smoothed value and gradient of LMNN over these pairs. A "
+        "softmax pass is the value and gradient of NCA. A share compares the rate of the step with "
+        "the measured rate of a large product in that type: 2 n² r operations divided by the time "
+        "of a search, 4 n² r operations divided by the time of a softmax pass.",
+        f"The second table has {n:,} rows and components of lower rank: the leading principal "
+        f"axes of the whitened data, which tell classes apart best. In few dimensions the hundred "
         f"classes overlap, and a search must list every pair that does.",
     ]
     return group

@@ -1,14 +1,15 @@
 """Runs a peer on given rows; executed by the Python of the peers' environment.
 
-What the weights mean, read in the sources and checked by ``suite.contest.check_weights``:
+The weights have these meanings, read in the sources and checked by
+``suite.contest.check_weights``:
 
 - metric-learn minimises ``regularization * pull + (1 - regularization) * push`` over all
   impostors: its ``regularization`` is the weight of the *pull*, 1 - push_weight. It takes the
   target neighbours given here (``_select_targets`` is replaced) and starts from the identity.
 - mlpack minimises ``(1 - regularization) * pull + regularization * push``: its
   ``regularization`` is the push_weight. But the push runs over the k nearest impostors of a row
-  only, so it solves a smaller problem, and it chooses the target neighbours itself: the same
-  Euclidean nearest rows of the same class, ties by their norm.
+  only, so it solves a smaller problem. It also chooses the target neighbours itself: they are the
+  Euclidean nearest rows of the same class, too, but the norm of the rows decides ties.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def metric_learn(
 
 
 def falling(seen: list[tuple[float, float, np.ndarray]]) -> list[tuple[float, float, np.ndarray]]:
-    """A few of the steps that lowered the loss, evenly spread in log time, with the last."""
+    """Return some of the steps that lowered the loss, the last included, evenly spread in log."""
     kept, least = [], np.inf
     for step in seen:
         if step[1] <= least:
@@ -113,10 +114,10 @@ def _mlpack(
     budgets: tuple[int, ...] = (),
     last: int | None = None,
 ) -> Reply:
-    """Run once to the end, and once for each smaller budget: the trace of the same run.
+    """Run once to the end, and once for each smaller budget; together they are the trace.
 
-    The run is deterministic (L-BFGS by nature, AMSGrad by its seed), so a run with a smaller
-    budget is a beginning of the long one.
+    A run is deterministic (L-BFGS by nature, AMSGrad by its seed), so a run with a smaller
+    budget is the beginning of the long one.
     """
     from mlpack import lmnn
 
@@ -159,7 +160,7 @@ def _mlpack(
 
 
 def own_targets(X: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """Return the target neighbours mlpack takes: its own search, k + 1 of them, ties by norm."""
+    """Return mlpack's target neighbours: the first k of its own k + 1 nearest, ties by norm."""
     from mlpack import knn
 
     norms = np.linalg.norm(X, axis=1)

@@ -1,4 +1,4 @@
-"""The assignment step, given costs, against the linear programme solved by HiGHS."""
+"""The assignment step from given costs, compared with the linear programme solved by HiGHS."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ALL_ROWS = 20000
 
 
 def assignment(scale: Scale, folder: Path, python: str) -> Group:
-    """HiGHS at sizes it can hold, and what its growth says about all of Letter."""
-    header = ["rows", "pairs", "HiGHS s", "HiGHS peak MB", "lnml s", "times faster"]
-    header += ["lnml, few pairs s", "HiGHS, few pairs s", "totals differ by"]
+    """Measure HiGHS at sizes that it can hold, and extrapolate to all of Letter."""
+    header = ["rows", "pairs", "HiGHS s", "HiGHS peak MB", "lnml s", "speed-up"]
+    header += ["lnml, few pairs s", "HiGHS, few pairs s", "relative difference of the totals"]
     table = Table(header)
     for n in scale.highs:
         table.rows.append(_measure(n, folder))
@@ -29,10 +29,10 @@ def assignment(scale: Scale, folder: Path, python: str) -> Group:
     mine = exponent(rows, [row[4] for row in table.rows])
     growth = ALL_ROWS / rows[-1]
     last = table.rows[-1]
-    group = Group("The assignment step, given costs: Letter, K = (1, 3, 5)")
+    group = Group("The assignment step from given costs: Letter, K = (1, 3, 5)")
     group.lines = [
         Line(
-            f"Assignment, given costs, on {rows[-1]:,} rows of Letter, times faster than HiGHS",
+            f"Letter {rows[-1]:,}: assignment from given costs, speed-up over HiGHS",
             last[5],
             1000.0,
             unit=" ×",
@@ -41,14 +41,14 @@ def assignment(scale: Scale, folder: Path, python: str) -> Group:
     group.tables.append(table)
     group.notes = [
         "HiGHS solves the linear programme of the paper, over all same-class pairs, by dual "
-        "simplex (faster here than its interior-point method); the time of building the matrices "
-        "is not counted.",
-        "lnml is `assign_neighborhoods` with the same costs as a sparse matrix. «Few pairs»: only "
-        "the K_max cheapest partners of each row, as lnml's search hands them over within a fit; "
-        "no other can be chosen.",
+        "simplex (which is faster here than its interior-point method). The time for building the "
+        "matrices is not counted.",
+        "lnml is `assign_neighborhoods` with the same costs as a sparse matrix. «Few pairs» means "
+        "that only the K_max cheapest pairs of each row are given, as in a fit. No other pair can "
+        "be chosen.",
         f"Time grows as n^{theirs:.2f} (HiGHS) and n^{mine:.2f} (lnml). On all {ALL_ROWS:,} rows "
         f"HiGHS would take {last[2] * growth**theirs:.0f} s and {last[3] * growth**2 / 1e3:.0f} GB "
-        f"(extrapolated, memory with the number of pairs), lnml "
+        f"(extrapolated; memory in proportion to the number of pairs), and lnml "
         f"{1e3 * last[4] * growth**mine:.0f} ms.",
     ]
     return group

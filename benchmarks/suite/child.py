@@ -1,4 +1,4 @@
-"""What is measured of lnml and scikit-learn, each task in a process of its own."""
+"""The measurements of lnml and scikit-learn; each task runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fit_lmnn(
     repeats: int = 1,
     **_: Any,
 ) -> Reply:
-    """Fit LMNN from the identity; the trace is what its callback saw, seconds are medians."""
+    """Fit LMNN from the identity; the trace comes from its callback, and seconds are medians."""
     from lnml import LMNN
 
     def fit(rows: slice, seen: list[Any]) -> LMNN:
@@ -86,7 +86,7 @@ def fit_lnml(X: np.ndarray, y: np.ndarray, tol: float, k: int = 3, **_: Any) -> 
 
 
 def _targets(model: Any) -> np.ndarray:
-    """Target neighbours (n x k); rows of classes too small for k have none of this."""
+    """Return target neighbours (n x k); no rows at all if a class is too small for k."""
     graph = model.target_neighbors_
     k = int(np.diff(graph.indptr).max())
     if graph.nnz != k * graph.shape[0]:
@@ -95,7 +95,7 @@ def _targets(model: Any) -> np.ndarray:
 
 
 def full_pass(X: np.ndarray, repeats: int = 3, block: int = 2048, **_: Any) -> Reply:
-    """One n x n x r product in float32, all row blocks, BLAS with all cores."""
+    """Time one n x n x r product in float32, over all row blocks, with BLAS on all cores."""
     Z = np.ascontiguousarray(X, dtype=np.float32)
     n, r = Z.shape
     out = np.empty((min(block, n), n), dtype=np.float32)
@@ -116,17 +116,17 @@ def full_pass(X: np.ndarray, repeats: int = 3, block: int = 2048, **_: Any) -> R
 
 
 def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any) -> Reply:
-    """One exact impostor search under the identity, and the first one of a fit.
+    """Time one exact impostor search under the identity, and the first search of a fit.
 
-    The first finds all rows of other classes closer than 1 + the farthest target neighbour, from
-    embedding to the list of pairs. The second is what LMNN does first: at the best multiple of
-    the identity in its conditioned coordinates, with the margin of its working set.
+    The first finds all rows of other classes whose squared distance is below 1 plus that of the
+    farthest target neighbour. Its time runs from the embedding to the list of pairs. The second is
+    what LMNN does first: a search at the best multiple of the identity, in its conditioned
+    coordinates, that looks further by the margin of its working set.
     """
     from lnml.conditioning import whiten_pull
+    from lnml.kernels import get_kernels
     from lnml.neighborhoods.learned import nearest_neighborhoods
     from lnml.objectives.contract import TrainingSet
-
-    from lnml.kernels import get_kernels
     from lnml.objectives.lmnn import LMNNTask, best_scale
     from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
 
@@ -164,12 +164,11 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
 
 
 def assign(X: np.ndarray, y: np.ndarray, sizes: list[int], repeats: int = 1, **_: Any) -> Reply:
-    """The assignment step at the identity, with its searches."""
+    """Time the assignment step at the identity, with its searches."""
+    from lnml.kernels import get_kernels
     from lnml.neighborhoods.assignment import Sizes
     from lnml.neighborhoods.learned import assign_at_metric
     from lnml.objectives.contract import TrainingSet
-
-    from lnml.kernels import get_kernels
     from lnml.objectives.lmnn import LMNNProblem
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])
@@ -189,12 +188,12 @@ def assign(X: np.ndarray, y: np.ndarray, sizes: list[int], repeats: int = 1, **_
 def choose_given(
     rows: np.ndarray, columns: np.ndarray, costs: np.ndarray, y: np.ndarray, sizes: list[int]
 ) -> Reply:
-    """Assign from given costs: those of all pairs, and of the K_max cheapest of each row."""
-    from lnml.neighborhoods.assignment import assign_neighborhoods
-    from lnml.neighborhoods.ranking import rank_sparse
+    """Assign from given costs of all pairs, and from those of the K_max cheapest of each row."""
     from scipy import sparse
 
     from lnml.kernels.cpu.assignment import choose
+    from lnml.neighborhoods.assignment import assign_neighborhoods
+    from lnml.neighborhoods.ranking import rank_sparse
 
     least, average, most = sizes
     n = y.size
@@ -251,11 +250,10 @@ def highs(
 def softmax_lnml(
     X: np.ndarray, y: np.ndarray, scale: float, method: str = "mcml", repeats: int = 5, **_: Any
 ) -> Reply:
-    """Value and gradient of lnml's MCML or NCA at ``scale`` times the identity."""
+    """Time value and gradient of lnml's MCML or NCA at ``scale`` times the identity."""
     from lnml.conditioning import whiten_pull
-    from lnml.objectives.contract import TrainingSet
-
     from lnml.kernels import get_kernels
+    from lnml.objectives.contract import TrainingSet
     from lnml.objectives.mcml import MCMLTask, target_counts
     from lnml.objectives.nca import NCATask
 
@@ -291,7 +289,7 @@ def softmax_lnml(
 
 
 def softmax_nca(X: np.ndarray, y: np.ndarray, scale: float, repeats: int = 5, **_: Any) -> Reply:
-    """scikit-learn's value and gradient of NCA at ``scale`` times the identity."""
+    """Time scikit-learn's value and gradient of NCA at ``scale`` times the identity."""
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
     L = scale * np.eye(X.shape[1])
@@ -318,7 +316,7 @@ def softmax_nca(X: np.ndarray, y: np.ndarray, scale: float, repeats: int = 5, **
 
 
 def fit_nca_lnml(X: np.ndarray, y: np.ndarray, **_: Any) -> Reply:
-    """Fit lnml's NCA from the identity; the trace is what its callback saw."""
+    """Fit lnml's NCA from the identity; the trace comes from its callback."""
     from lnml import NCA
 
     NCA(max_iter=2).fit(X[:WARM_ROWS], y[:WARM_ROWS])

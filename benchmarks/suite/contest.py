@@ -24,7 +24,7 @@ CLOSE = 1.01
 
 @dataclass
 class Run:
-    """One tool's run: when it stopped, with which exact objective, and on which way."""
+    """One tool's run: when it stopped, at which exact objective, and its objective over time."""
 
     tool: str
     seconds: float
@@ -66,7 +66,7 @@ class Contest:
         return lmnn_objective(self.X, self.y, self.targets, L)
 
     def lnml(self, tol: float, repeats: int) -> Run:
-        """Run LMNN of lnml, target search included in its time."""
+        """Run LMNN of lnml; its time includes the search for targets."""
         reply = call("suite.child", "fit_lmnn", self.data, tol=tol, repeats=repeats)
         run = self._judge("lnml", reply)
         run.objective = self.exact(reply.arrays["L"])
@@ -75,10 +75,11 @@ class Contest:
             raise RuntimeError("lnml used other target neighbours than the benchmark")
         apart = abs(reply.values["objective"] / run.objective - 1.0)
         run.remarks.append(
-            f"lnml: its own objective agrees with the exact one to {apart:.0e}; "
-            f"{run.values['n_searches']} full searches, {run.values['n_evaluations']} evaluations, "
-            f"median of {repeats} fits, target search included. It keeps a record once per "
-            f"iteration, so it may have reached an objective earlier than is said here."
+            f"lnml: its own objective agrees with the exact one to {apart:.0e}. It made "
+            f"{run.values['n_searches']} full searches and {run.values['n_evaluations']} "
+            f"evaluations. Seconds are medians of {repeats} fits and include the search for "
+            f"targets. lnml keeps one record per iteration, so it may have reached an objective "
+            f"earlier than the table says."
         )
         return run
 
@@ -89,10 +90,10 @@ class Contest:
         own = reply.arrays["own_objective"]
         apart = float(np.max(np.abs(own / np.array(run.objectives) - 1.0)))
         run.remarks.append(
-            f"metric-learn ({threads}): given the same target neighbours; its own objective "
-            f"agrees with the exact one to {apart:.0e} all along; it stopped after "
+            f"metric-learn ({threads}): it was given the same target neighbours. Its own objective "
+            f"agrees with the exact one to {apart:.0e} all the time. It stopped after "
             f"{run.values['n_iter']} iterations, "
-            + ("its limit." if run.values["stopped_by_limit"] else "by its own rule.")
+            + ("which is its limit." if run.values["stopped_by_limit"] else "by its own rule.")
         )
         return run
 
@@ -106,7 +107,7 @@ class Contest:
     ) -> Run:
         """Run mlpack with L-BFGS (``mlpack_lbfgs``) or its default (``mlpack_default``).
 
-        ``last`` limits its iterations; without, it stops by itself.
+        ``last`` limits its iterations; without it, mlpack stops by itself.
         """
         reply, threads = self._fastest(task, both, budgets=budgets, repeats=repeats, last=last)
         names = {"mlpack_lbfgs": "mlpack L-BFGS", "mlpack_default": "mlpack default (AMSGrad)"}
@@ -121,8 +122,8 @@ class Contest:
         objective = lmnn_objective(self.X, self.y, own, reply.arrays["L"])
         run.values |= {"own_targets_objective": objective, "shared_targets": shared}
         run.remarks.append(
-            f"{run.tool} ({threads}): chooses its own target neighbours, {shared:.1%} of them the "
-            f"same ({why}); with its own its objective is {objective:,.1f}."
+            f"{run.tool} ({threads}): it chooses its own target neighbours. {shared:.1%} of them "
+            f"are the same ({why}). With its own neighbours its objective is {objective:,.1f}."
         )
         return run
 
@@ -151,13 +152,13 @@ class Contest:
 
 HEADER = [
     "tool",
-    "stops after s",
+    "s until it stops",
     "exact objective",
     "gap",
     "peak MB",
-    "lnml reaches this objective after s",
-    "times faster",
-    "tool within 1 % of its last objective after s",
+    "s until lnml reaches this objective",
+    "speed-up of lnml",
+    "s until it is within 1 % of its last objective",
 ]
 
 
@@ -217,6 +218,6 @@ def check_weights(folder: Path, python: str) -> list[str]:
         f"metric-learn's `regularization` is the weight of the pull, 1 − push weight (checked on "
         f"Iris at 0.2: its own objective agrees to {apart:.0e}).",
         "mlpack's `regularization` is the push weight (checked on Iris at 0.3 and 0.7: its metric "
-        "is better than the one for the other weight, and than its own made longer or shorter). "
-        "But it counts the 3 nearest impostors of a row only: it solves a smaller problem.",
+        "is better than the metric for the other weight, and than larger and smaller multiples of "
+        "itself). But it counts only the 3 nearest impostors of a row, so its problem is smaller.",
     ]

@@ -83,7 +83,7 @@ def memory_now() -> float:
 def memory_peak() -> float:
     """Largest resident set of this process so far in MB.
 
-    On Linux not from ``getrusage``, which still counts the parent a process was started from.
+    On Linux it does not come from ``getrusage``, which also counts the parent process.
     """
     in_bytes = 1 if sys.platform == "darwin" else 1024
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * in_bytes / 1e6

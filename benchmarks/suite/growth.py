@@ -19,19 +19,20 @@ COLUMNS = {"LMNN s": 3, "LMNN peak MB": 4, "search s": 6, "MCML s": 7, "full pas
 SMALLEST_MB = 5.0
 
 EXPLANATION = [
-    "Exponents by least squares on log s (log MB) against log rows or log columns, over all "
-    f"sizes; memory below {SMALLEST_MB:g} MB is left out.",
-    "Letter in float64, MNIST in float32. The iterations of a fit depend on the data, so the "
+    "The exponents are least-squares fits of log s (log MB) against log rows or log columns, over "
+    f"all sizes. Memory below {SMALLEST_MB:g} MB is left out.",
+    "Letter is in float64, MNIST in float32. The iterations of a fit depend on the data, so the "
     "time of a fit grows less regularly than that of one search.",
     "A full pass and a softmax evaluation look at all pairs, so their time grows with the square "
-    "of the rows once blocks are full. So does a search, but its fixed costs (principal axes, the "
-    "choice of coordinates) count at the small sizes, which lowers the fitted exponent.",
-    "A fit of LMNN grows about as the rows: most of its evaluations run over the working set, "
-    "whose size per row changes little, and only a handful of searches look at all pairs. The "
-    "searches take over where the rows are many. Its memory is the working set and some copies "
-    "of the data, both proportional to the rows.",
-    "With the columns, a search grows slowly because it multiplies the leading principal "
-    "coordinates only; a softmax evaluation needs all of them, twice.",
+    "of the number of rows once blocks are full. The time of a search does, too. But its fixed "
+    "costs (principal axes, the choice of coordinates) count at the small sizes, which lowers the "
+    "fitted exponent.",
+    "The time of an LMNN fit grows about in proportion to the rows. Most of its evaluations run "
+    "over the working set, whose size per row changes little, and only a handful of searches look "
+    "at all pairs. With many rows the searches take most of the time. Its memory is the working "
+    "set and some copies of the data, both in proportion to the rows.",
+    "With the number of columns, the time of a search grows slowly, because it multiplies the "
+    "leading principal coordinates only. A softmax evaluation needs all of them, twice.",
 ]
 
 
@@ -94,7 +95,7 @@ def exponent(sizes: list[int], values: list[float | None], floor: float = 0.0) -
 
 def _exponents(series: dict[str, list[list[Any]]]) -> Table:
     """One row per series: the exponent of each column."""
-    table = Table(["exponent of", *COLUMNS])
+    table = Table(["exponent", *COLUMNS])
     for name, rows in series.items():
         sizes = [row[2 if name.endswith("columns") else 1] for row in rows]
         cells = []

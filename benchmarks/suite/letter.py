@@ -10,7 +10,7 @@ from suite.rows import bundled
 from suite.scale import Scale
 
 MLPACK_ITERATIONS = 64
-ROWS = "Rows: a random choice with seed 0, raw features. Push weight 0.5, k = 3."
+ROWS = "The rows are a random choice with seed 0; features are raw. Push weight 0.5, k = 3."
 
 
 def letter(scale: Scale, folder: Path, python: str) -> Group:
@@ -26,7 +26,7 @@ def letter(scale: Scale, folder: Path, python: str) -> Group:
     for run, required in ((first, 50.0), (second, 20.0)):
         group.lines.append(
             Line(
-                f"Letter {n:,}: to {run.tool}'s last objective, times faster than {run.tool}",
+                f"Letter {n:,}: speed-up over {run.tool} in reaching its last objective",
                 run.seconds / mine.reaches(run.objective),
                 required,
                 unit=" ×",
@@ -40,7 +40,7 @@ def letter(scale: Scale, folder: Path, python: str) -> Group:
 
 
 def letter_large(scale: Scale, folder: Path, python: str) -> Group:
-    """mlpack's L-BFGS on 18,000 rows; lnml to a certified gap of 1e-3."""
+    """Compare with mlpack's L-BFGS on 18,000 rows; lnml runs to a certified gap of 1e-3."""
     n = scale.letter_large
     contest = Contest("letter_large", *bundled("letter", n), folder, python)
     mine = contest.lnml(tol=1e-3, repeats=3)
@@ -53,8 +53,8 @@ def letter_large(scale: Scale, folder: Path, python: str) -> Group:
         Line(f"Letter {n:,}: certified gap", gap, 1e-3, at_least=False),
         Line(f"Letter {n:,}: full searches", mine.values["n_searches"], 8, at_least=False),
         Line(
-            f"Letter {n:,}: time to that gap, of the time of {MLPACK_ITERATIONS} iterations of "
-            f"mlpack L-BFGS, which end {above:.0%} above",
+            f"Letter {n:,}: time to reach that gap, as a share of the time that mlpack L-BFGS "
+            f"takes for {MLPACK_ITERATIONS} iterations (its objective is then {above:.0%} higher)",
             mine.seconds / peer.seconds,
             0.1,
             at_least=False,
@@ -67,11 +67,11 @@ def letter_large(scale: Scale, folder: Path, python: str) -> Group:
         for value, seconds in zip(peer.objectives, peer.times, strict=True)
     )
     group.notes.append(
-        f"mlpack L-BFGS was stopped after {MLPACK_ITERATIONS} iterations; left alone it had not "
-        f"come to an end after nine minutes. The objective does not fall any more: {reached}."
+        f"mlpack L-BFGS was stopped after {MLPACK_ITERATIONS} iterations; without this limit it "
+        f"had not ended after nine minutes. Its objective no longer falls: {reached}."
     )
     group.notes.append(
-        "mlpack's default is left out here: its time grows with the square of the rows. "
-        "metric-learn is left out for its time, too."
+        "mlpack's default is left out here, because its time grows with the square of the number "
+        "of rows. metric-learn would take too long as well."
     )
     return group

@@ -54,7 +54,7 @@ def cpu_model() -> str:
 
 
 def commit() -> str:
-    """Commit of the working tree, marked if library or benchmarks differ from it."""
+    """Return the commit, with a mark if the library or the benchmarks were changed after it."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(ROOT), *arguments]

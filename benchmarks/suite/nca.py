@@ -1,4 +1,4 @@
-"""Whole fits of NCA against scikit-learn's, until its final value is reached."""
+"""Whole fits of NCA: how soon lnml reaches the final value of scikit-learn."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def nca(scale: Scale, folder: Path, python: str) -> Group:
     group = Group(f"NCA: Letter, {n:,} rows, whole fits from the identity")
     group.lines = [
         Line(
-            f"NCA on {n:,} rows to the value of scikit-learn's fit, times faster than this",
+            f"NCA on {n:,} rows, speed-up over scikit-learn in reaching its final value",
             theirs.values["seconds"] / seconds,
             15.0,
             unit=" ×",
         ),
         Line(
-            "memory of NCA's fit, of that of scikit-learn's",
+            "NCA's memory for that fit, as a share of scikit-learn's",
             mine.values["peak_mb"] / theirs.values["peak_mb"],
             0.1,
             at_least=False,
@@ -50,11 +50,10 @@ def nca(scale: Scale, folder: Path, python: str) -> Group:
         table.rows.append([tool, reached, *figures])
     group.tables.append(table)
     group.notes = [
-        "Raw features, float64, `init='identity'`, all other parameters at the tools' defaults "
-        "(at most 50 steps in scikit-learn, 200 in lnml; neither needs them all if `steps` says "
-        "less). The value is the expected number of rows whose random neighbour is of their "
-        "class, computed again by plain NumPy, for lnml after every step until scikit-learn's "
-        "final value is reached.",
+        "Features are raw, in float64, and `init='identity'`. All other parameters are the tools' "
+        "defaults, with at most 50 steps in scikit-learn and 200 in lnml. The value is the "
+        "expected number of rows that choose a neighbour of their class. Plain NumPy computes it "
+        "again, for lnml after every step until scikit-learn's final value is reached.",
     ]
     return group
 

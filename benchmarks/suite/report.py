@@ -10,15 +10,15 @@ from typing import Any
 
 INTRODUCTION = """\
 `make bench` writes this page; nothing on it was written by hand. The tools of a section ran on \
-the same rows in one run, one at a time. Every objective was computed again by \
-`benchmarks/objectives.py`, which shares no code with lnml, outside the measured time. The gap of \
-any tool is (objective − bound) / objective with the lower bound that lnml proved. Memory is the \
-growth of the resident set's peak, in MB (10⁶ bytes), above the state with data and libraries \
-loaded, of a process that did nothing else. lnml's compile cache was warm.
+the same rows in one run, one at a time. `benchmarks/objectives.py`, which shares no code with \
+lnml, computed every objective again; that time is not counted. The gap of any tool is (objective \
+− bound) / objective, with the lower bound that lnml proved. Memory is measured in a process that \
+does nothing else: it is the peak of the resident set in MB (10⁶ bytes), minus what the process \
+held with data and libraries loaded. lnml's compile cache was warm.
 """
 QUICK_NOTE = """\
-**This is `make bench-quick`: the sizes are smaller than those of the requirements, so the \
-verdicts are about these sizes only.**
+**This is `make bench-quick`. The sizes are smaller than those of the requirements, so the \
+verdicts hold for these sizes only.**
 """
 
 

@@ -14,7 +14,7 @@ VARIABLE = "LNML_DATA"
 
 
 class MissingData(Exception):
-    """A data set that does not ship with lnml is not there."""
+    """A data set that does not ship with lnml is missing."""
 
 
 def bundled(name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -28,7 +28,8 @@ def bundled(name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 def mnist(n: int, components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return n training rows of MNIST on their principal components, in float32.
 
-    All 60,000 in their order, or random ones (seed 0); the components are those of all 60,000.
+    These are all 60,000 in their order, or random ones (seed 0). The components are always those
+    of all 60,000.
     """
     X, y = _projected_mnist(components)[0]
     if n >= len(X):
@@ -66,7 +67,7 @@ def _projected_mnist(components: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _parts(X: np.ndarray) -> list[np.ndarray]:
-    """Rows in parts that are small in float64."""
+    """Cut rows into parts that stay small in float64."""
     return [X[low : low + 4096] for low in range(0, len(X), 4096)]
 
 

@@ -1,4 +1,4 @@
-"""How large the measurements are: those of the requirements, or small ones for a quick look."""
+"""The sizes of the measurements: those of the requirements, or small ones for a quick look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Value and gradient of MCML and NCA against scikit-learn's NCA: one softmax pass each."""
+"""One value and gradient of MCML and NCA, compared with scikit-learn's NCA."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def softmax(scale: Scale, folder: Path, python: str) -> Group:
         name = method.upper()
         group.lines += [
             Line(
-                f"{name}'s value and gradient on {n:,} rows, times faster than scikit-learn's NCA",
+                f"{name}'s value and gradient on {n:,} rows, speed-up over scikit-learn's NCA",
                 theirs.values["seconds"] / reply.values["seconds"],
                 15.0,
                 unit=" ×",
             ),
             Line(
-                f"{name}'s memory, of that of scikit-learn's NCA",
+                f"{name}'s memory for these, as a share of scikit-learn's NCA",
                 reply.values["peak_mb"] / theirs.values["peak_mb"],
                 0.1,
                 at_least=False,
             ),
         ]
-    header = ["tool", "s", "peak MB", "value", "value's error", "slope's error"]
+    header = ["tool", "s", "peak MB", "value", "error of the value", "error of the slope"]
     table = Table(header)
     for tool, reply, objective in (
         ("lnml MCML", mine["mcml"], mcml_objective),
@@ -59,11 +59,11 @@ def softmax(scale: Scale, folder: Path, python: str) -> Group:
         table.rows.append([tool, values["seconds"], values["peak_mb"], values["value"], *errors])
     group.tables.append(table)
     group.notes = [
-        f"All at {METRIC_SCALE} times the identity, in float64, in processes of their own, "
-        "medians of several calls. Memory is that of the calls alone: NCA's mask of same-class "
-        "pairs, an n × n array, is not counted.",
-        "Errors are relative, against plain NumPy; the slope is the derivative along a random "
-        "direction, against central differences.",
+        f"All values are at {METRIC_SCALE} times the identity, in float64. Each tool has its own "
+        "process; seconds are medians of several calls. Memory is that of the calls alone: "
+        "scikit-learn's mask of same-class pairs, an n × n array, is not counted.",
+        "Errors are relative. The value is compared with plain NumPy. The slope, the derivative "
+        "along a random direction, is compared with central differences.",
     ]
     return group
 

@@ -13,7 +13,7 @@ REPEATS = 5
 
 
 def wine(scale: Scale, folder: Path, python: str) -> Group:
-    """Each peer's last objective sooner than the peer, then on to the certified optimum."""
+    """Require lnml to reach each peer's last objective first, and then a certified optimum."""
     n = scale.wine
     contest = Contest("wine", *bundled("wine", n), folder, python)
     mine = contest.lnml(tol=1e-3, repeats=2 * REPEATS + 1)
@@ -26,7 +26,7 @@ def wine(scale: Scale, folder: Path, python: str) -> Group:
     for run in peers:
         group.lines.append(
             Line(
-                f"Wine {n}: to {run.tool}'s last objective, times faster than {run.tool}",
+                f"Wine {n}: speed-up over {run.tool} in reaching its last objective",
                 run.seconds / mine.reaches(run.objective),
                 1.0,
                 unit=" ×",
@@ -35,13 +35,14 @@ def wine(scale: Scale, folder: Path, python: str) -> Group:
     bound = mine.values["bound"]
     gap = (mine.objective - bound) / mine.objective
     for run in peers:
-        text = f"Wine {n}: {run.tool}'s last objective over lnml's certified one"
+        text = f"Wine {n}: {run.tool}'s last objective, as a multiple of lnml's"
         group.lines.append(Line(text, run.objective / mine.objective, 5.0, unit=" ×"))
-    group.lines.append(Line(f"Wine {n}: certified gap of lnml's", gap, 1e-3, at_least=False))
+    group.lines.append(Line(f"Wine {n}: certified gap", gap, 1e-3, at_least=False))
     group.tables.append(Table(HEADER, standings(mine, peers)))
     group.traces[f"Wine, {n} rows"] = traces(mine, peers)
     group.notes = [
-        f"Rows: a random choice with seed 0, raw features. Peers: medians of {REPEATS} runs.",
+        "The rows are a random choice with seed 0; features are raw. Figures of the peers are "
+        f"medians of {REPEATS} runs.",
         *(remark for run in (mine, *peers) for remark in run.remarks),
     ]
     return group

@@ -27,10 +27,10 @@ OTHERS = {
 # LMNN, the base that LNML has by default, comes first.
 ORDER = ["lmnn", *(entry.key for entry in LEARNERS if entry.key != "lmnn")]
 AROUND = (
-    "| `LNML(estimator)` | neighbourhoods and metric in turn ([page](docs/lnml.md)), "
-    "over all but {} | of the last metric | |",
-    "| `LNMLCV(estimator)` | LNML with sizes, and rounds if asked, chosen by cross-validation "
-    "([page](docs/lnml_cv.md)) | of the last metric | |",
+    "| `LNML(estimator)` | learns neighbourhoods and metric in turn ([page](docs/lnml.md)), with "
+    "any of the above but {} | duality gap of the last metric | |",
+    "| `LNMLCV(estimator)` | LNML that chooses neighbourhood sizes, and on request the number of "
+    "rounds, by cross-validation ([page](docs/lnml_cv.md)) | duality gap of the last metric | |",
 )
 
 
@@ -46,7 +46,7 @@ def exports() -> str:
 
 def learners_table() -> str:
     """Estimators, with what they prove and what else they can be fitted to."""
-    lines = ["| estimator | method | proved optimality | also fits |", "|---|---|---|---|"]
+    lines = ["| estimator | method | what is proved | can also learn from |", "|---|---|---|---|"]
     for entry in sorted(LEARNERS, key=lambda entry: ORDER.index(entry.key)):
         summary = f"{entry.summary} ([page](docs/{entry.page}))"
         lines.append(f"| `{entry.class_name}` | {summary} | {entry.proof} | {also_fits(entry)} |")

@@ -110,7 +110,7 @@ LEARNERS = (
         "maximally collapsing metric learning",
         "mcml.md",
         Work.SOFTMAX,
-        proof="duality gap, where one can be shown",
+        proof="duality gap, where a bound can be proved",
     ),
     Learner("lmnn", "LMNN", "lmnn", "large margin nearest neighbours", "lmnn.md", Work.CANDIDATES),
     Learner(
@@ -120,7 +120,7 @@ LEARNERS = (
         "neighbourhood components analysis",
         "nca.md",
         Work.SOFTMAX,
-        proof="none: not convex",
+        proof="nothing: the problem is not convex",
     ),
     Learner(
         "itml",
@@ -145,7 +145,7 @@ LEARNERS = (
         "relative",
         "RelativeComparisons",
         "relative_comparisons",
-        "Schultz & Joachims, diagonal in a basis",
+        "Schultz & Joachims, weights of features or of given directions",
         "frobenius.md",
         Work.CANDIDATES,
     ),

@@ -49,7 +49,7 @@ def test_compare_resumes(iris, capsys):
     assert main([*arguments, "--force"]) == 0
     assert folds == {path: path.stat().st_mtime_ns for path in (iris / "work").glob("fold*.json")}
     assert main([*arguments, "--force", "--seed", "5"]) == 2
-    assert "seed = 0, asked for is 5" in capsys.readouterr().err
+    assert "seed = 0, but you asked for 5" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

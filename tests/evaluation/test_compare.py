@@ -91,7 +91,7 @@ def test_finished_folds_are_not_repeated(tmp_path):
 def test_a_store_refuses_another_problem(tmp_path):
     FoldStore(tmp_path).open({"data": "a", "seed": 0})
     FoldStore(tmp_path).open({"data": "a", "seed": 0})
-    with pytest.raises(StoreError, match="seed = 0, asked for is 1"):
+    with pytest.raises(StoreError, match="seed = 0, but you asked for 1"):
         FoldStore(tmp_path).open({"data": "a", "seed": 1})
 
 

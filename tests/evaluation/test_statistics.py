@@ -253,7 +253,7 @@ def test_equal_methods_do_not_differ():
         ([[0.1, 0.2], [0.2, 0.1]], "3 methods"),
         ([[0.1, 0.2, 0.3]], "at least 2 data sets"),
         ([[0.1, 0.2, np.nan], [0.1, 0.2, 0.3]], "missing on a data set"),
-        ([0.1, 0.2, 0.3], "one row a data set"),
+        ([0.1, 0.2, 0.3], "one row for each data set"),
     ],
 )
 def test_critical_difference_says_what_it_needs(accuracies, message):

@@ -201,7 +201,7 @@ def test_later_format_names_the_version_to_install(tmp_path: Path, content: byte
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "foreign.model"
     save_file({"weight": np.zeros(3)}, path)
-    with pytest.raises(InputError, match="is no lnml model"):
+    with pytest.raises(InputError, match="is not an lnml model"):
         load_model(path)
     for text in ("[" * 100_000, "{}", "not JSON", '{"format": NaN}'):
         save_file({"weight": np.zeros(3)}, path, {HEADER: text})

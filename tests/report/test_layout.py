@@ -121,7 +121,7 @@ def test_plain_text_and_markdown():
     lines = table.to_markdown().splitlines()
     assert "| **80.00** (1.0) |" in lines[2] and " 60.00 (0.0) <sup>−</sup> |" in lines[2]
     assert "**89.10** (1.0) <sup>+</sup>" in lines[3]
-    for words in ("McNemar", "0.05", "LN-LMNN with LMNN", "Lines called paper"):
+    for words in ("McNemar", "0.05", "LN-LMNN against LMNN", "Lines called paper"):
         assert words in table.caption
 
 

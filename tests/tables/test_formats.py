@@ -127,8 +127,8 @@ def bad_bytes() -> dict[str, tuple[str, bytes, str]]:
         "UTF-16": ("a.csv", "x,y\n1,a\n".encode("utf-16"), "not UTF-8"),
         "cut-off gzip": ("a.csv.gz", packed[:-20], "cannot be unpacked"),
         "no gzip": ("a.csv.gz", b"x,y\n1,a\n", "cannot be read"),
-        "text as Parquet": ("a.parquet", b"x,y\n1,a\n" * 9, "no Parquet file"),
-        "text as NPZ": ("a.npz", b"x,y\n1,a\n", "no NPZ file"),
+        "text as Parquet": ("a.parquet", b"x,y\n1,a\n" * 9, "not a Parquet file"),
+        "text as NPZ": ("a.npz", b"x,y\n1,a\n", "not an NPZ file"),
         "text as ARFF": ("a.arff", b"x,y\n1,a\n", "as ARFF"),
         "bad nominal": (
             "a.arff",

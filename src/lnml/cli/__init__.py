@@ -1,4 +1,4 @@
-"""The command ``lnml``; each command has its file, shared parts are in ``app.py``."""
+"""The command ``lnml``. Each subcommand has its own file; ``app.py`` holds the shared parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What follows ``lnml``; by default what the shell gave.
+        The arguments after ``lnml``; by default those of the shell.
     """
     if find_spec("typer") is None or find_spec("rich") is None:
         print('lnml: the command line is an extra: pip install "lnml[cli]"', file=sys.stderr)

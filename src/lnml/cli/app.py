@@ -83,7 +83,7 @@ def run(arguments: list[str]) -> int:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM acts as Ctrl-C: workers would go on otherwise, and half-written files stay."""
+    """Make SIGTERM act as Ctrl-C; otherwise workers would go on, and half-written files stay."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread may say what signals do.
         yield
@@ -114,14 +114,14 @@ def application() -> typer.Typer:
 
 
 def show_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
-    """Tell on stderr what a user should know, one line each."""
+    """Print what a user should know on stderr, one line each."""
     if not quiet:
         for note in notes:
             print(f"lnml: note: {_one_line(note)}", file=sys.stderr)
 
 
 def show_warnings(caught: Iterable[Any]) -> None:
-    """Tell on stderr what :func:`warnings.catch_warnings` recorded, each text once."""
+    """Print on stderr what :func:`warnings.catch_warnings` recorded, each text once."""
     for text in dict.fromkeys(_one_line(str(warning.message)) for warning in caught):
         print(f"lnml: warning: {text}", file=sys.stderr)
 

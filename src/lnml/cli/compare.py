@@ -1,4 +1,4 @@
-"""``lnml compare``: the best distance for a table, and whether its lead is real."""
+"""``lnml compare``: find the best distance for a table, and whether its lead is real."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ Methods = Annotated[
         "--methods",
         "-m",
         metavar="NAMES",
-        help=f"Names with commas between, of {', '.join(NAMES)}.",
-        show_default="the eight of the paper",
+        help=f"Names separated by commas, from {', '.join(NAMES)}.",
+        show_default="the eight methods of the paper",
     ),
 ]
 Voters = Annotated[int, typer.Option("--k", metavar="K", help="Neighbours that vote.", min=1)]
@@ -55,7 +55,7 @@ Report = Annotated[
         "-o",
         metavar="REPORT",
         help="HTML file to write; the JSON file beside it has the same name.",
-        show_default="DATA's name with .html, here",
+        show_default="name of DATA with .html, in this folder",
     ),
 ]
 

@@ -6,7 +6,7 @@ from lnml.errors import InputError
 
 
 def check_device(name: str | None) -> str | None:
-    """Return the name of a device that is there, None for the CPU, or say why it cannot be used."""
+    """Return the name of a usable device, or None for the CPU; say why another cannot be used."""
     if name is None or name == "cpu":
         return None
     from lnml.kernels import get_kernels
@@ -19,7 +19,7 @@ def check_device(name: str | None) -> str | None:
 
 
 def fold_jobs(jobs: int | None, device: str | None) -> int:
-    """Folds at the same time: as asked for, or else one for each core, and one on a GPU."""
+    """Return how many folds run at the same time; by default one per core, or one on a GPU."""
     if jobs is not None:
         return jobs
     return -1 if device is None else 1

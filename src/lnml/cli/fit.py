@@ -71,7 +71,7 @@ def fit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = _fit(table, method, estimator, Preparation(scale=scale, pca=pca), quiet)
-    # Not before: a mistake gets one line, also one that only the fit can find.
+    # Shown only now, because an error, also one that only the fit finds, must be a single line.
     show_notes(table.notes, quiet=quiet)
     show_warnings(caught)
     from lnml.models import save_model

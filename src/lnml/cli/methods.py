@@ -31,7 +31,7 @@ def make_estimator(name: str, sizes: dict[str, int], seed: int, device: str | No
 
     if not isinstance(estimator, LNML):
         raise InputError(
-            f"--k-min, --k-av and --k-max are sizes of learned neighbourhoods, which {name} takes "
-            f"none of: leave them out, or use ln-lmnn or ln-mcml"
+            f"--k-min, --k-av and --k-max are sizes of learned neighbourhoods, and {name} takes no "
+            f"such sizes: leave them out, or use ln-lmnn or ln-mcml"
         )
     return estimator.set_params(**sizes)

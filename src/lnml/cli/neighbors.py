@@ -47,9 +47,9 @@ def neighbors(
 ) -> None:
     """Show the training rows nearest to every row of QUERY, under the learned distance.
 
-    Rows are numbered from 0, without the header. "predicted" is the label that
-    most of the K neighbours have; among equals, that of the nearest. On a
-    terminal the first rows are shown as a table; into a pipe all go as CSV.
+    Rows are numbered from 0; the header does not count. "predicted" is the label
+    that most of the K neighbours have; if labels tie, the nearest row decides. A
+    terminal shows the first rows as a table; a pipe receives all rows as CSV.
     """
     from lnml.models import load_model
     from lnml.tables.formats import read_frame

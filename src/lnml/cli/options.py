@@ -39,7 +39,7 @@ Scale = Annotated[
     typer.Option(
         "--scale",
         metavar="none|standard|minmax",
-        help="Columns of numbers: as they are, to mean 0 and variance 1, or to 0..1.",
+        help="Leave columns of numbers as they are, or scale to mean 0, variance 1, or to 0..1.",
     ),
 ]
 Components = Annotated[
@@ -47,7 +47,7 @@ Components = Annotated[
     typer.Option(
         "--pca",
         metavar="N",
-        help="Keep N principal components, or (below 1) this share of the variance.",
+        help="Keep N principal components, or, if N is below 1, this share of the variance.",
         show_default="all columns",
     ),
 ]
@@ -60,16 +60,16 @@ Device = Annotated[
         show_default="cpu",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all that is random.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all random choices.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the output if it exists.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
 Jobs = Annotated[
     int | None,
     typer.Option(
         "--jobs",
         "-j",
         metavar="N",
-        help="Folds at the same time; -1: one for each core.",
+        help="Folds that run at the same time; -1 means one for each core.",
         show_default="-1, or 1 on a GPU",
     ),
 ]
@@ -78,7 +78,7 @@ Resume = Annotated[
     typer.Option(
         "--resume",
         metavar="FOLDER",
-        help="Keep finished folds in this folder, and do not repeat those it holds.",
+        help="Store finished folds in this folder, and do not repeat those it holds.",
         file_okay=False,
         show_default=False,
     ),

@@ -9,9 +9,9 @@ from typing import Any
 
 @contextmanager
 def live_line(text: str, *, quiet: bool = False) -> Iterator[Callable[[Any], None] | None]:
-    """Show a spinner on stderr; give a callback for estimators that refines its text.
+    """Show a spinner on stderr; yield a callback for estimators that updates its text.
 
-    Off a terminal, and when quiet, nothing is shown and there is no callback.
+    If stderr is not a terminal, or if quiet, nothing is shown and None is yielded.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def describe(record: dict[str, Any]) -> str:
 
 @contextmanager
 def fold_bar(text: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on stderr; give a function that is told finished and all fits.
+    """Show a bar on stderr; yield a function that takes the numbers of finished and of all fits.
 
-    Off a terminal, and when quiet, nothing is shown and there is no function.
+    If stderr is not a terminal, or if quiet, nothing is shown and None is yielded.
     """
     from rich.console import Console
     from rich.progress import (

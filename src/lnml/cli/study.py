@@ -1,4 +1,4 @@
-"""``lnml study``: the paper's tables, ours beside theirs."""
+"""``lnml study``: repeat the paper's tables, with our numbers beside the paper's."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ EXAMPLES = (
 
 def study(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the large data sets, not only the five small ones.")
+        bool, typer.Option("--all", help="Also run the large data sets, not only the five small.")
     ] = False,
     data: Annotated[
         list[str],
         typer.Option(
             "--data",
             metavar="NAME",
-            help="Only this data set; may be repeated.",
+            help="Run only this data set; may be repeated.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - Typer copies it
@@ -41,7 +41,7 @@ def study(
         ),
     ] = Path("lnml-study"),
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the finished folds in the folder.")
+        bool, typer.Option("--resume", help="Continue, and keep the finished folds in the folder.")
     ] = False,
     jobs: Jobs = None,
     device: Device = None,
@@ -49,11 +49,11 @@ def study(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat the study of the paper: accuracies, significance and scores, ours beside theirs.
+    """Repeat the study of the paper: accuracies, significance and scores beside the paper's.
 
-    The small data sets come with lnml. The large ones are looked for in the directory that the
+    The small data sets come with lnml. The large ones must be in the directory that the
     environment variable LNML_DATA names; Isolet and MNIST are fetched from OpenML otherwise.
-    On a GPU all methods learn from all rows of MNIST, on a CPU NCA and MCML from a tenth of them.
+    On a GPU all methods learn from all rows of MNIST. On a CPU NCA and MCML learn from a tenth.
     """
     place = check_device(device)
     folder = _folder(output, resume, force)
@@ -63,7 +63,7 @@ def study(
 
     chosen = chosen_data(data, everything)
     with warnings.catch_warnings():
-        # Counted with the results, where they can be seen.
+        # Fits that did not converge are counted and shown with the results.
         warnings.simplefilter("ignore")
         found = run_study(
             chosen,

@@ -1,4 +1,4 @@
-"""``lnml transform``: new rows in the learned space."""
+"""``lnml transform``: map new rows to the learned space."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def transform(
     label = fitted.label if fitted.label in frame.columns else None
     if label is not None:
         if label in matrix.columns:
-            raise InputError(f"the labels' column {label!r} has the name of a result: rename it")
+            raise InputError(f"the column of labels {label!r} has the name of a result: rename it")
         matrix[label] = frame[label].to_numpy()
     write_matrix(output, matrix, label)
 
 
 def show_unknown(fitted: Any, frame: Any, quiet: bool) -> None:
-    """Tell how many values have a category that the training rows lacked."""
+    """Say how many values have a category that does not occur in the training rows."""
     counts = fitted.preparation.count_unknown(frame)
     show_notes(
         (
-            f"column {name!r}: {count} of {len(frame)} values are of no category of the training "
-            f"rows, so all its 0/1 columns are 0 there"
+            f"column {name!r}: {count} of {len(frame)} values do not occur in the training rows, "
+            f"so all 0/1 columns of {name!r} are 0 there"
             for name, count in counts.items()
         ),
         quiet=quiet,

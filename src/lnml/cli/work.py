@@ -1,4 +1,4 @@
-"""What ``compare`` and ``study`` do between reading and writing; imports all that is slow."""
+"""The work of ``compare`` and ``study`` between reading and writing; its imports are slow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compare_table(
 ) -> tuple[Comparison, Portrait]:
     """Cross-validate methods on a table and fit it once more for the pictures.
 
-    Finished folds are kept in ``folder``, if there is one, and not repeated.
+    If ``folder`` is given, finished folds are stored there and not repeated.
     """
     seed, k, device = settings["seed"], settings["k"], settings["device"]
     preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
@@ -55,7 +55,7 @@ def compare_table(
             store = FoldStore(Path(place))
             store.open({"data": table.fingerprint, **settings, "lnml": __version__})
             with warnings.catch_warnings():
-                # Small classes and the like would be told once per fold and method.
+                # Warnings, such as those of small classes, would appear in every fold.
                 warnings.simplefilter("ignore")
                 found = run_problem(
                     problem, methods, store, k=k, seed=seed, n_jobs=n_jobs, progress=progress
@@ -72,7 +72,7 @@ def compare_table(
 
 
 def provenance(settings: Mapping[str, Any]) -> Provenance:
-    """How the results of this command came about."""
+    """Return how the results of this command were made."""
     return Provenance(
         command=shlex.join(["lnml", *sys.argv[1:]]),
         settings=settings,

@@ -46,18 +46,19 @@ def list_large_datasets() -> list[str]:
 def load_large_dataset(name: str, *, download: bool = True) -> Bunch:
     """Load a data set of the study that does not ship with lnml.
 
-    Files are looked for in the directory that the environment variable
-    ``LNML_DATA`` names: ``isolet.npz`` and ``mnist.npz`` (arrays ``X``, ``y`` and
-    ``split``, 0 for training rows and 1 for test rows), and the gzipped CSV files
-    of the text corpora (columns ``text``, ``label`` and, where a part is meant,
-    ``subset4k``). Isolet and MNIST are fetched from OpenML otherwise.
+    The environment variable ``LNML_DATA`` names the directory of the files:
+    ``isolet.npz`` and ``mnist.npz`` (arrays ``X``, ``y`` and ``split``, which is 0
+    for training rows and 1 for test rows), and the gzipped CSV files of the text
+    corpora (columns ``text`` and ``label``; if there is a column ``subset4k``, only
+    rows with 1 in it are used). If they are not there, Isolet and MNIST are fetched
+    from OpenML.
 
     Parameters
     ----------
     name : str
         One of the names returned by :func:`list_large_datasets`.
     download : bool, default=True
-        Whether OpenML may be asked.
+        Whether Isolet and MNIST may be fetched from OpenML.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def load_large_dataset(name: str, *, download: bool = True) -> Bunch:
             with texts
         target : ndarray of shape (n,)
         split : ndarray of shape (n,) or None
-            0 for training rows and 1 for test rows, where the data set has a default split.
+            0 for training rows and 1 for test rows, if the data set has a default split.
         name : str
 
     Raises

@@ -1,4 +1,4 @@
-"""Several metrics on the same folds, judged by the nearest-neighbour rule."""
+"""Compare several metrics on the same folds by the nearest-neighbour rule."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def run_problem(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run what the store does not hold yet, folds in parallel, and return all results.
+    """Run the folds that the store does not hold yet, in parallel, and return all results.
 
-    Each result is in the store as soon as it is known.
+    Each result is stored as soon as it is known.
     """
     todo = [
         fold
@@ -103,7 +103,7 @@ def run_problem(
     ]
     total = len(problem.splits) * len(methods)
     with _reporting(store, total, progress) if progress else nullcontext():
-        # Alone in the process, a fold has all threads for its fits.
+        # A single fold runs in this process, where its fits can use all threads.
         workers = 1 if len(todo) == 1 else n_jobs
         Parallel(n_jobs=workers)(
             delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid()) for fold in todo
@@ -131,9 +131,9 @@ def _run_fold(
 
 @cache
 def _end_with(parent: int) -> None:
-    """End this worker when the process that started it is killed: it could run on for hours.
+    """End this worker when the process that started it is killed; it could run on for hours.
 
-    Nothing is watched in the parent itself, or in a worker that is not its child.
+    This does nothing in the parent itself, or in a worker that is not its child.
     """
 
     def watch() -> None:
@@ -155,7 +155,7 @@ def _run_method(
         if method is not None:
             rows = stratified_sample(known, int(share * known.size), seed)
             with warnings.catch_warnings():
-                # Counted through converged_ and told with the results.
+                # Such fits are counted through converged_ and reported with the results.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model = clone(method).fit(inside[rows], known[rows])
     seconds = time.perf_counter() - start
@@ -176,7 +176,7 @@ def _run_method(
 
 @contextmanager
 def _reporting(store: FoldStore, total: int, progress: Progress) -> Iterator[None]:
-    """Tell how many results there are, twice a second: workers write them on their own."""
+    """Report twice a second how many results there are; the workers write them by themselves."""
     done = threading.Event()
 
     def watch() -> None:

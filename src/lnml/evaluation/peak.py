@@ -1,4 +1,4 @@
-"""Most memory that a piece of work takes, where the system tells."""
+"""Measure the peak memory of a piece of work, on systems that report it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class Peak:
 
 @contextmanager
 def peak_memory() -> Iterator[Peak]:
-    """Measure the peak of resident memory inside the block, above that at its start.
+    """Measure the peak of resident memory inside the block, above the memory at its start.
 
-    Linux only; elsewhere ``megabytes`` stays None. One block at a time in a process.
+    This works on Linux only; elsewhere ``megabytes`` stays None. A process can measure one
+    block at a time.
     """
     peak = Peak()
     try:

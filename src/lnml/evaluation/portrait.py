@@ -17,11 +17,11 @@ from lnml.evaluation.results import Portrait, Suspect
 from lnml.learning.nearest import nearest_rows
 from lnml.learning.trust import least_trusted, mean_costs
 
-# Sizes that vary tell most about the instances.
+# Sizes that vary tell most about the rows.
 K_MIN, K_AV, K_MAX = 1, 3, 5
 NAME = f"LN-LMNN ({K_MIN}, {K_AV}, {K_MAX})"
-# With more numbers than this a fit to its end takes minutes, and the pictures do not show it:
-# there fits stop at a gap of 1 % and after ten rounds.
+# With more numbers than this a fit to the end takes minutes, and the pictures look the same:
+# such fits are solved to a gap of 1 % only, in at most ten rounds.
 MANY = 200_000
 HASTE = {"tol": 1e-2, "max_rounds": 10}
 # Later rounds bend the metric around wrong labels, which then look right (docs/trust.md).
@@ -43,15 +43,16 @@ def portray(
     Parameters
     ----------
     X : ndarray of shape (n, d)
-        Data, prepared.
+        Prepared data.
     y : ndarray of shape (n,)
         Class labels.
     seed : int, default=0
         Seed of the samples.
     fitted_rows, shown_rows : int
-        More rows than this are sampled, classes in proportion.
+        Most rows to fit, and to show. Larger data are sampled, with classes in
+        proportion.
     n_suspects : int, default=10
-        Rows to list as trusted least.
+        How many of the least trusted rows to list.
     device : str, default=None
         Where the fits run.
     """
@@ -64,7 +65,7 @@ def portray(
         learned.set_params(**HASTE)
     suspicious = clone(learned).set_params(max_rounds=ROUNDS_FOR_SUSPECTS)
     with warnings.catch_warnings():
-        # The pictures show how far a fit came; small classes are no news here.
+        # The pictures show how far a fit came, and small classes need no warning here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         fixed.fit(inside, labels)
@@ -111,7 +112,7 @@ def _suspects(
 ) -> tuple[Suspect, ...]:
     chosen = least_trusted(model, count)
     embedded = model.transform(X)
-    # Its own nearest row is the row itself or an equal one: the first of another number counts.
+    # The nearest row may be the row itself or a copy of it: take the first with another number.
     near = nearest_rows(embedded, embedded[chosen], 2)
     other = np.where(near[:, 0] == chosen, near[:, 1], near[:, 0])
     costs = mean_costs(model)

@@ -1,4 +1,4 @@
-"""A classification problem with its folds: features as they come, prepared fold by fold."""
+"""A classification problem with its folds; raw features are prepared fold by fold."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Split = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, folds, and what is done to the features on the training part of each fold.
+    """Data, folds, and how features are prepared on the training part of each fold.
 
     Attributes
     ----------
     name : str
         Name of the data.
     features : array of shape (n, ...), list-like of texts, or data frame
-        Rows as they come.
+        The rows, not yet prepared.
     labels : ndarray of shape (n,)
         Class labels.
     splits : sequence of (train, test)
@@ -33,16 +33,16 @@ class Problem:
     prepare : transformer, optional
         Turns features into a matrix; fitted on each training part.
     reduce : transformer, optional
-        Applied after it, for all methods but those in ``unreduced``.
+        Applied after ``prepare``, for all methods but those in ``unreduced``.
     unreduced : sequence of str
         Methods that see the features before ``reduce``.
     digest : str, default=""
-        Fingerprint of the data, where one is known already.
+        Fingerprint of the data, if it is already known.
     dtype : str, default="float64"
         Type of the matrices that methods see.
     shares : mapping of str to float
-        Methods that learn from a share of each training part only. The nearest
-        neighbours are still sought among all of its rows.
+        Methods that learn from a share of each training part only. The search for
+        nearest neighbours still uses all of its rows.
     """
 
     name: str
@@ -104,7 +104,7 @@ class FoldData:
 
 
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> list[Split]:
-    """Folds with the class ratios of the whole, shuffled."""
+    """Return shuffled folds that have about the class ratios of all rows."""
     smallest = int(np.unique(labels, return_counts=True)[1].min())
     if smallest < n_folds:
         raise ValueError(
@@ -116,7 +116,7 @@ def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> list[Split]
 
 
 def stratified_sample(labels: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Numbers of at most ``size`` rows, rising; classes in proportion where they can be."""
+    """Return the numbers of at most ``size`` rows, sorted; classes in proportion if possible."""
     rows = np.arange(labels.size)
     if rows.size <= size:
         return rows

@@ -28,8 +28,8 @@ class FoldResult:
     seconds : float
         Time of the fit.
     peak_mb : float or None
-        Most memory of the fit in MB above what the process held before; None
-        where the system does not tell.
+        Peak memory of the fit in MB, above what the process held before; None
+        if the system does not report it.
     gap : float or None
         Relative duality gap of the fit; None for a method without one.
     chosen : dict
@@ -60,7 +60,7 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class DataSummary:
-    """What data a comparison is about.
+    """The data that a comparison is about.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Comparison:
         return float(np.mean([part.seconds for part in self.of(method)]))
 
     def peak_mb(self, method: str) -> float | None:
-        """Most memory of a fit; None if no fold tells."""
+        """Largest peak memory of a fit; None if it is not known for any fold."""
         known = [part.peak_mb for part in self.of(method) if part.peak_mb is not None]
         return max(known, default=None)
 
@@ -174,7 +174,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Portrait:
-    """One fit to a data set, as the pictures show it.
+    """One fit to a whole data set, with all that the pictures show.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class Portrait:
     neighbor_counts : dict of str to list of int
         By class: how many rows have 0, 1, 2, ... target neighbours.
     suspects : tuple of Suspect
-        Rows trusted least, the least first.
+        The rows that are trusted least, the least trusted first.
     histories : dict of str to list of dict
         By method: records with ``seconds``, ``objective`` and, where there is one, ``bound``.
     """
@@ -239,7 +239,7 @@ class Portrait:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How results came about, so that they can be had again.
+    """How results were made, so that they can be made again.
 
     Attributes
     ----------

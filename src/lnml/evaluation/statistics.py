@@ -38,8 +38,8 @@ def mcnemar(correct_a: Any, correct_b: Any, *, mid_p: bool = False) -> McNemar:
     correct_a, correct_b : array-like of bool, shape (m,)
         Whether each method was right on each row, in the same order.
     mid_p : bool, default=False
-        Count only half of the probability of the table seen: less cautious
-        than the exact test, whose level is below the one asked for.
+        Count only half of the probability of the observed table. This is less
+        cautious than the exact test, which rejects less often than its level says.
 
     Returns
     -------
@@ -68,7 +68,8 @@ def _as_correct(name: str, values: Any) -> np.ndarray:
     values = np.asarray(values)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(
-            f"{name} must be a row of at least one truth value; got shape {values.shape}"
+            f"{name} must be a one-dimensional array of at least one truth value; "
+            f"got shape {values.shape}"
         )
     if not np.isin(values, (0, 1)).all():
         raise ValueError(f"{name} must hold truth values (right or wrong), not labels")
@@ -76,12 +77,12 @@ def _as_correct(name: str, values: Any) -> np.ndarray:
 
 
 def correct_by_method(comparison: Comparison | Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return who was right where, by method, and make sure that all saw the same rows.
+    """Return for each method which rows it got right; refuse methods that saw different rows.
 
     Parameters
     ----------
     comparison : Comparison or mapping of str to array-like of bool, shape (m,)
-        Results; arrays must be in the same order of rows.
+        Results; arrays must list the rows in the same order.
     """
     if not isinstance(comparison, Comparison):
         return {name: _as_correct(name, values) for name, values in comparison.items()}
@@ -164,7 +165,10 @@ def pairwise_mcnemar(
 
 
 def holm(pvalues: Any) -> np.ndarray:
-    """P-values adjusted so that rejecting those below alpha errs at all with at most alpha.
+    """Adjust the p-values of several tests by Holm's method.
+
+    If you reject every hypothesis whose adjusted p-value is below alpha, the
+    probability of one or more false rejections is at most alpha.
 
     Parameters
     ----------
@@ -183,7 +187,7 @@ def holm(pvalues: Any) -> np.ndarray:
     """
     pvalues = np.asarray(pvalues, dtype=float)
     if pvalues.ndim != 1 or not ((pvalues >= 0) & (pvalues <= 1)).all():
-        raise ValueError("pvalues must be a row of numbers from 0 to 1")
+        raise ValueError("pvalues must be a one-dimensional array of numbers from 0 to 1")
     order = np.argsort(pvalues, kind="stable")
     scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
     adjusted = np.empty_like(pvalues)
@@ -194,9 +198,9 @@ def holm(pvalues: Any) -> np.ndarray:
 def paper_scores(
     correct: Comparison | Mapping[str, Any], alpha: float = 0.05, *, mid_p: bool = False
 ) -> dict[str, float]:
-    """Score methods as the paper does: 1 point for each one beaten, 0.5 for each not different.
+    """Score methods as the paper does: 1 point for each win, 0.5 for each draw.
 
-    Significance is McNemar's at level alpha, without correction, as in the
+    McNemar's test at level alpha decides, without correction, as in the
     paper. The scores of N methods sum to N (N - 1) / 2.
 
     Parameters
@@ -228,8 +232,9 @@ def best_methods(
 ) -> tuple[str, ...]:
     """Return the methods that do not differ significantly from the most accurate one.
 
-    If several are most accurate, not to differ from one of them is enough. The
-    tests are McNemar's, without correction, as for the bold numbers of the paper.
+    If several methods are most accurate, it is enough not to differ from one of
+    them. The tests are McNemar's, without correction, as for the bold numbers of
+    the paper.
 
     Examples
     --------
@@ -248,7 +253,7 @@ def best_methods(
 
 
 def total_scores(scores: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Sum the scores of several data sets; a method counts where it is present.
+    """Sum the scores of each method over the data sets that it was run on.
 
     Examples
     --------
@@ -270,7 +275,7 @@ def accuracy_interval(correct: Any, confidence: float = 0.95) -> tuple[float, fl
     correct : array-like of bool, shape (m,)
         Whether each row was classified correctly.
     confidence : float, default=0.95
-        Probability that the interval is to have.
+        Confidence level of the interval.
 
     Examples
     --------
@@ -294,13 +299,13 @@ class CriticalDifference:
     ranks : ndarray of shape (N,)
         Their average ranks; 1 is best.
     n_datasets : int
-        Data sets ranked on.
+        Number of data sets.
     alpha : float
         Level of the tests.
     friedman_pvalue : float
-        Of the hypothesis that all methods are equally good.
+        P-value of Friedman's test that all methods are equally good.
     pvalues : ndarray of shape (N, N)
-        Nemenyi's, in the order of ``methods``.
+        P-values of Nemenyi's test, in the order of ``methods``.
     difference : float
         Average ranks that differ by this much or more differ significantly.
     groups : tuple of tuple of str
@@ -320,7 +325,7 @@ class CriticalDifference:
 def critical_difference(
     accuracies: Any, names: Sequence[str], alpha: float = 0.05
 ) -> CriticalDifference:
-    """Friedman's test and Nemenyi's comparison of average ranks over data sets.
+    """Compare average ranks over data sets by Friedman's and Nemenyi's tests.
 
     Needs scikit-posthocs: ``pip install "lnml[cli]"``.
 
@@ -350,7 +355,7 @@ def critical_difference(
     n_datasets, n_methods = values.shape
     ranks = stats.rankdata(-values, axis=1).mean(axis=0)
     order = np.argsort(ranks, kind="stable")
-    # Equal everywhere: no rank varies, and both tests would divide 0 by 0.
+    # If all accuracies are equal, no rank varies, and both tests would divide 0 by 0.
     tied = bool((values == values[:, :1]).all())
     friedman = 1.0 if tied else float(stats.friedmanchisquare(*values.T).pvalue)
     pvalues = scikit_posthocs.posthoc_nemenyi_friedman(values).to_numpy()[np.ix_(order, order)]
@@ -370,7 +375,7 @@ def critical_difference(
 def _check_accuracies(values: np.ndarray, names: Sequence[str]) -> None:
     if values.ndim != 2 or values.shape[1] != len(names):
         raise ValueError(
-            f"accuracies must have one row a data set and one column for each of the "
+            f"accuracies must have one row for each data set and one column for each of the "
             f"{len(names)} names; got shape {values.shape}"
         )
     if values.shape[0] < 2 or values.shape[1] < 3:
@@ -384,7 +389,7 @@ def _check_accuracies(values: np.ndarray, names: Sequence[str]) -> None:
 
 
 def _groups(alike: np.ndarray, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Longest runs of methods in the order of ranks whose ends do not differ."""
+    """Return the longest runs of methods, ordered by rank, whose ends do not differ."""
     groups = []
     reached = 0
     for start in range(len(names)):

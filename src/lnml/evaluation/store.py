@@ -1,4 +1,4 @@
-"""Finished folds on disk: written whole or not at all, so that work survives any end."""
+"""Finished folds on disk, written whole or not at all, so that they survive interruptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FoldStore:
     Parameters
     ----------
     folder : path
-        Where the files are; made when it is not there.
+        Where the files are; it is made if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,9 +34,9 @@ class FoldStore:
         self.folder = Path(folder).absolute()
 
     def open(self, description: Mapping[str, Any]) -> None:
-        """Start, or go on with the same problem; refuse another one.
+        """Start, or continue the same problem; refuse the results of another one.
 
-        ``description`` is what results depend on: data, folds, settings.
+        ``description`` names everything that results depend on: data, folds, settings.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / _DESCRIPTION
@@ -48,8 +48,8 @@ class FoldStore:
         for key in wanted:
             if found.get(key) != wanted[key]:
                 raise StoreError(
-                    f"{self.folder} holds results for {key} = {found.get(key)!r}, asked for is "
-                    f"{wanted[key]!r}: name another folder, or delete this one"
+                    f"{self.folder} holds results for {key} = {found.get(key)!r}, but you asked "
+                    f"for {wanted[key]!r}: name another folder, or delete this one"
                 )
 
     def has(self, fold: int, method: str) -> bool:
@@ -57,11 +57,11 @@ class FoldStore:
         return self._path(fold, method).exists()
 
     def write(self, result: FoldResult) -> None:
-        """Keep a result."""
+        """Store a result."""
         write_whole(self._path(result.fold, result.method), json.dumps(result.to_json()))
 
     def read(self, fold: int, method: str) -> FoldResult:
-        """Return a result that is there."""
+        """Return a stored result."""
         return FoldResult.from_json(_read(self._path(fold, method)))
 
     def count(self) -> int:
@@ -69,7 +69,7 @@ class FoldStore:
         return sum(1 for _ in self.folder.glob("fold*.json"))
 
     def write_portrait(self, portrait: Portrait) -> None:
-        """Keep the fit for the pictures."""
+        """Store the fit for the pictures."""
         write_whole(self.folder / _PORTRAIT, json.dumps(portrait.to_json()))
 
     def read_portrait(self) -> Portrait | None:

@@ -1,4 +1,4 @@
-"""A fitted metric with all that is needed to use it on new rows."""
+"""A fitted metric, with everything that is needed to use it on new rows."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Model:
     data : dict
         ``name`` and ``fingerprint`` of the training table.
     fit : dict
-        ``objective``, ``gap``, ``converged``, ``n_iter`` and ``seconds``, with None where a
-        method has no such number, and what was ``chosen`` by inner cross-validation.
+        ``objective``, ``gap``, ``converged``, ``n_iter`` and ``seconds`` (None if a method has
+        no such number), and what inner cross-validation has ``chosen``.
     lnml_version : str
         Version of lnml that fitted it.
     created : str
@@ -97,24 +97,24 @@ class Model:
         distances : ndarray of shape (m, k)
             Learned distances, in rising order.
         rows : ndarray of int, shape (m, k)
-            Numbers of the training rows, the first is 0.
+            Numbers of the training rows, counted from 0.
         """
         queries = self.transform(frame)
         try:
             nearest = nearest_rows(self.rows, queries, k)
         except ValueError as error:
             raise InputError(str(error)) from error
-        # One neighbour at a time: m x k x r numbers at once could be too many.
+        # One neighbour at a time, because m x k x r numbers could be too many.
         distances = [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
         return np.column_stack(distances), nearest
 
     def vote(self, rows: np.ndarray) -> np.ndarray:
-        """Label that most neighbours have; among equals that of the nearest.
+        """Return the label that most neighbours have; if labels tie, the nearest row decides.
 
         Parameters
         ----------
         rows : ndarray of int, shape (m, k)
-            Neighbours as :meth:`neighbors` gives them.
+            Neighbours, as :meth:`neighbors` returns them.
 
         Returns
         -------
@@ -133,9 +133,9 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
     method : str
         Name to store.
     estimator : estimator or None
-        A metric learner of lnml, which is fitted; None is the Euclidean metric.
+        A metric learner of lnml, to be fitted; None is the Euclidean metric.
     preparation : Preparation
-        How columns become numbers, which is fitted.
+        How columns become numbers; to be fitted.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Model files: arrays in a safetensors file with one JSON text, nothing that runs.
+"""Model files: arrays and one JSON text in a safetensors file; nothing in it can be run.
 
 docs/cli.md describes the format and why a file from a stranger is safe to load.
 """
@@ -77,7 +77,7 @@ def load_model(path: str | Path) -> Model:
     Raises
     ------
     InputError
-        If the file is no model, was damaged, or needs another version of lnml.
+        If the file is not a model, was damaged, or needs another version of lnml.
     """
     header, arrays = _read_verified(Path(path))
     try:
@@ -121,11 +121,11 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if HEADER not in metadata:
-                raise InputError(f"{path} is no lnml model: write one with lnml fit")
+                raise InputError(f"{path} is not an lnml model: write one with lnml fit")
             arrays = {name: file.get_tensor(name) for name in file.keys()}
     except SafetensorError as error:
         raise InputError(
-            f"{path} is no lnml model, or was cut off or damaged: get a new copy, or fit again"
+            f"{path} is not an lnml model, or was cut off or damaged: get a new copy, or fit again"
         ) from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -195,7 +195,7 @@ def _demand(condition: bool, name: str) -> None:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _refuse_damaged(path: str | Path, error: Exception) -> NoReturn:

@@ -20,9 +20,9 @@ def plot_accuracies(
 ) -> Axes:
     """Draw the accuracy of every method with Wilson's interval.
 
-    Filled: not significantly different from the best by McNemar's test. The
-    test compares methods row by row, so intervals may overlap where it finds
-    a difference.
+    A filled mark means that McNemar's test finds no significant difference from
+    the best method. The test compares methods row by row, so it can find a
+    difference even if intervals overlap.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def plot_accuracies(
     alpha : float, default=0.05
         Level of McNemar's test.
     confidence : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
 
@@ -70,7 +70,7 @@ def plot_accuracies(
 
 
 def plot_critical_difference(found: CriticalDifference, *, ax: Axes | None = None) -> Axes:
-    """Draw average ranks; a bar joins methods that do not differ (Nemenyi's test).
+    """Draw average ranks; a bar joins methods that do not differ by Nemenyi's test.
 
     Needs scikit-posthocs: ``pip install "lnml[cli]"``.
 

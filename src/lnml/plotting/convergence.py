@@ -1,4 +1,4 @@
-"""How a fit went."""
+"""Pictures of how a fit went."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plot_convergence(
     Parameters
     ----------
     model_or_history : fitted estimator, or sequence of dict
-        What was fitted, or records with ``seconds``, ``objective`` and maybe ``bound``.
+        The model, or records with ``seconds``, ``objective`` and possibly ``bound``.
     label : str, default="objective"
         Name of the line.
     color : str, optional
@@ -74,7 +74,7 @@ def _number(value: float | None) -> float:
 
 
 def _choose_scale(ax: Axes, objective: np.ndarray, bound: np.ndarray) -> None:
-    """Logarithmic for objectives over several magnitudes; early bounds far below are cut off."""
+    """Use a logarithmic scale for a wide range; cut off early bounds that are far below."""
     if objective.min() > 0 and objective.max() > WIDE * objective.min():
         ax.set_yscale("log")
         return

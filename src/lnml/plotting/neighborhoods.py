@@ -1,4 +1,4 @@
-"""Target neighbours: where they are, and how many."""
+"""Pictures of target neighbours: where they are, and how many."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def plot_neighborhoods(
     y : array-like of shape (n,)
         Class labels.
     n_neighbors : int, default=3
-        Where the model has no target neighbours: lines go to this many nearest
-        rows of the class under its metric.
+        If the model has no target neighbours, lines go to this many nearest
+        rows of the same class under its metric.
     n_suspects : int, default=0
         Ring this many rows that the model trusts least (:func:`lnml.least_trusted`).
     legend : bool, default=True
@@ -103,9 +103,9 @@ def plot_embedding(
     Parameters
     ----------
     points : ndarray of shape (m, 2)
-        Where they are.
+        Coordinates of the points.
     labels : ndarray of shape (m,)
-        Their classes.
+        Classes of the points.
     edges : ndarray of int, shape (e, 2)
         Pairs of positions in ``points``; a line has the colour of its first point.
     rings : dict of int to str, optional
@@ -146,7 +146,7 @@ def plot_embedding(
 
 
 def _lines(points: np.ndarray, edges: np.ndarray, color: str) -> PathPatch:
-    """All lines of a class as one path: a small picture, and no darker where they cross."""
+    """Return all lines of a class as one path, which is small, and no darker at crossings."""
     codes = np.tile([Path.MOVETO, Path.LINETO], len(edges))
     path = Path(points[edges].reshape(-1, 2), codes) if len(edges) else Path(np.empty((0, 2)))
     return PathPatch(path, facecolor="none", edgecolor=color, linewidth=0.7, alpha=0.45)
@@ -210,7 +210,7 @@ def plot_neighbor_counts(
     Parameters
     ----------
     model_or_counts : fitted LNML or LNMLCV, or dict of label to sequence of int
-        The model; or by class how many rows have 0, 1, 2, ... target neighbours.
+        The model, or for each class how many rows have 0, 1, 2, ... target neighbours.
     y : array-like of shape (n,), optional
         Class labels of the rows the model was fitted to.
     ax : matplotlib axes, optional

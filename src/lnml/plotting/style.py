@@ -37,7 +37,7 @@ def text_color() -> str:
 
 
 def plain(label: Any, width: int = 24) -> str:
-    """Text of a label as matplotlib should show it: one line, not too long, no formulas."""
+    """Return a label as matplotlib should show it: one line, not too long, no formulas."""
     text = " ".join(str(label).split()) or " "
     text = text if len(text) <= width else text[: width - 1] + "…"
     return text.replace("$", r"\$")

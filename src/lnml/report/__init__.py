@@ -1,1 +1,1 @@
-"""Results as people read them."""
+"""Results as tables, pictures and pages for people to read."""

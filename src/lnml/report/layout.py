@@ -1,4 +1,4 @@
-"""The paper's table of accuracies: score, significance and the best of every data set."""
+"""The paper's table of accuracies, with scores, significance and the best of each data set."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Cell:
     accuracy : float
         In percent.
     score : float or None
-        Points against the other methods; None where unknown.
+        Points against the other methods; None if unknown.
     marks : str
-        One of ``+ - =`` for each method it is compared with: a significant win,
-        loss, or neither; ``·`` for one that was not run.
+        One of ``+ - =`` for each method it is compared with, for a significant win,
+        a loss, or neither; ``·`` for a method that was not run.
     best : bool
-        Whether it does not differ significantly from the best accuracy.
+        True if it does not differ significantly from the best accuracy.
     """
 
     accuracy: float
@@ -108,26 +108,26 @@ class AccuracyTable:
     def caption(self) -> str:
         """What the numbers and signs mean, in plain words."""
         pairs = [
-            f"{method} with {' and '.join(others)}"
+            f"{method} against {' and '.join(others)}"
             for method, others in self.compared.items()
             if method in self.methods and set(others) & set(self.methods)
         ]
         parts = [
-            "Accuracy in %, in parentheses the score: 1 point for each method that is "
+            "Accuracy in %, with the score in parentheses: 1 point for each method that is "
             "significantly worse, 0.5 for each that does not differ "
             f"(exact McNemar test, level {self.alpha:g}).",
-            "Bold or starred: no significant difference from the best accuracy of the data set.",
+            "Bold or starred accuracies do not differ significantly from the best of the data set.",
         ]
         if pairs:
             parts.append(
-                f"Signs: significant win (+), loss (-) or neither (=) of {'; '.join(pairs)}."
+                f"Signs: a significant win (+), loss (-) or neither (=) of {'; '.join(pairs)}."
             )
         if self.has_reference:
-            parts.append(f"Lines called {self.reference_name}: results of others.")
+            parts.append(f"Lines called {self.reference_name} show results of others.")
         return " ".join(parts)
 
     def to_markdown(self) -> str:
-        """Lay out as a Markdown table, best in bold and signs raised."""
+        """Lay out as a Markdown table, with the best in bold and raised signs."""
 
         def cell(value: Cell) -> str:
             text = f"**{value.accuracy:.2f}**" if value.best else f"{value.accuracy:.2f}"
@@ -137,7 +137,7 @@ class AccuracyTable:
         return text_table(*self._grid(cell))
 
     def to_text(self) -> str:
-        """Lay out as plain text, best with a star."""
+        """Lay out as plain text, with a star for the best."""
 
         def cell(value: Cell) -> str:
             # The star takes the place of a space, so that numbers stay below each other.

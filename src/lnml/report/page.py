@@ -92,19 +92,19 @@ def write_report(
     comparisons : sequence of Comparison, or dict of str to sequence of Comparison
         One for each data set; a dict makes a table for each of its groups.
     portraits : dict of str to Portrait
-        One fit for the pictures, by name of the data set; may lack some.
+        One fit for the pictures, by name of the data set; some may be missing.
     provenance : Provenance
-        How the results came about.
+        How the results were made.
     reference : dict of str to dict of str to float or Cell, optional
         Results of others in percent, by data set and method.
     reference_name : str, default="paper"
         What to call them.
     absent : dict of str to dict of str to str, optional
-        By title of a group (empty if there is one only): data sets without
-        results of our own, and why.
+        Data sets without results of our own, and why, by title of a group
+        (the title is empty if there is only one).
     columns : dict of str to sequence of str, optional
-        By title of a group: its methods, in order. Others are left out of the
-        scores, tests and pictures. By default all, in order of appearance.
+        The methods of a group in order, by its title. Other methods are left out
+        of scores, tests and pictures. By default all, in order of appearance.
     compared : dict of str to tuple of str
         Which methods the signs beside an accuracy are about.
     alpha : float, default=0.05
@@ -266,7 +266,7 @@ def _environment() -> Environment:
 
 
 def _short_pvalue(pvalue: float) -> str:
-    """P-value for a table: no sign of equality."""
+    """Return a p-value for a table, without a sign of equality."""
     return format_pvalue(pvalue).removeprefix("= ")
 
 

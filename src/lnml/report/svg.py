@@ -44,7 +44,7 @@ STYLE: dict[Any, Any] = {
 
 @contextmanager
 def page_style() -> Iterator[None]:
-    """Draw inside of this what :func:`to_svg` will write."""
+    """Set the style for figures that :func:`to_svg` will write."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -52,7 +52,7 @@ def page_style() -> Iterator[None]:
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes of a new figure, which no window shows; sizes in inches."""
+    """Return the axes of a new figure without a window; sizes are in inches."""
     figure = Figure(figsize=(width, height))
     return figure.add_subplot()
 
@@ -67,7 +67,7 @@ def to_svg(ax: Axes, name: str, description: str) -> str:
     name : str
         Unique in the page: elements that are drawn repeatedly are named after it.
     description : str
-        What it shows, for those who do not see it.
+        What it shows, for readers who cannot see it.
     """
     figure = cast(Figure, ax.figure)
     target = io.StringIO()
@@ -79,11 +79,11 @@ def to_svg(ax: Axes, name: str, description: str) -> str:
 
 
 def _for_page(svg: str, description: str) -> str:
-    """Drop what a page has no use for, and shorten the rest; text between tags stays as it is."""
+    """Drop what a page does not need and shorten the rest; text between tags stays as it is."""
     opening, inside = re.findall(r"<svg[^>]*>", svg)[0], svg.split("</metadata>", 1)[1]
     box = re.findall(r'viewBox="([^"]+)"', opening)[0]
     width = float(box.split()[2])
-    # This would be about the whole page; its rules are in the page's own style.
+    # This style would apply to the whole page, which has its own style.
     inside = re.sub(r"<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", "", inside)
     inside = re.sub(r"<[^>]*>", lambda tag: _shorten(tag[0]), inside)
     inside = _hoist_styles(inside)
@@ -94,7 +94,7 @@ def _for_page(svg: str, description: str) -> str:
 
 
 def _shorten(tag: str) -> str:
-    """Rewrite one tag: colours and fonts of the page, no more digits than are seen."""
+    """Rewrite one tag with the colours and fonts of the page, and only the digits that matter."""
     for drawn, on_page in PAGE_COLORS.items():
         tag = tag.replace(drawn, on_page)
     # Ids of groups repeat from figure to figure and nothing refers to them.
@@ -107,7 +107,7 @@ def _shorten(tag: str) -> str:
 
 
 def _hoist_styles(svg: str) -> str:
-    """Say the style of a run of equal markers once, on the group around them."""
+    """Move the style of a run of equal markers to the group around them."""
     mark = r"\s*<use [^>]*?"
     run = rf'<g( clip-path="[^"]*")>({mark}(style="[^"]*")/>(?:{mark}\3/>)+)\s*</g>'
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of equal width, the first left-aligned, others to the right; Markdown too.
+    """Return a table with aligned columns, which is also Markdown.
+
+    The first column is left-aligned, the others are right-aligned.
 
     Examples
     --------

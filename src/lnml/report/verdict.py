@@ -23,7 +23,7 @@ LEAST_METHODS = 3
 
 
 def format_pvalue(pvalue: float) -> str:
-    """Three digits, or that it is less.
+    """Return a p-value with three digits, or say that it is smaller.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def format_pvalue(pvalue: float) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """List words with a final "and", between commas, or semicolons if words have commas.
+    """Join words by commas and a final "and"; by semicolons if the words have commas.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _margin(
 
 
 def ranks_over(comparisons: Sequence[Comparison], alpha: float = 0.05) -> CriticalDifference | str:
-    """Rank the methods that all data sets have, or say why they cannot be ranked.
+    """Rank the methods that were run on all data sets, or say why they cannot be ranked.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""The study of the paper: its data sets, methods and tables, ours beside theirs."""
+"""The study of the paper: its data sets and methods, and our results beside the paper's."""

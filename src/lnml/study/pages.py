@@ -41,7 +41,7 @@ def write_study(folder: Path, results: StudyResults, provenance: Provenance) -> 
     results : StudyResults
         What was found.
     provenance : Provenance
-        How it came about.
+        How the results were made.
     """
     groups = {title: _comparisons(results, title) for title in GROUPS}
     groups = {title: found for title, found in groups.items() if found}
@@ -81,7 +81,7 @@ def _comparisons(results: StudyResults, title: str) -> list[Comparison]:
 
 def _absent(results: StudyResults, title: str) -> dict[str, str]:
     large = title == "Large data"
-    missing = {data.title: "not here" for data in results.absent if data.large == large}
+    missing = {data.title: "not on this machine" for data in results.absent if data.large == large}
     if large:
         missing.update(dict.fromkeys(UNOBTAINABLE, "not obtainable"))
     return missing

@@ -21,9 +21,9 @@ WITHOUT_PCA = ", no PCA"
 ALSO_WITHOUT_PCA = ("euclidean", "itml")
 # In the order of the paper's Table 2b; MCML, which could not be run then, comes last.
 LARGE_METHODS = ("lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml", "mcml")
-# On principal components metrics are proved to 1 %, not 0.1 %, neighbourhoods are learned in ten
-# rounds, in two to a gap of 5 % while sizes are chosen, and NCA and ITML stop after as many
-# iterations as here: later ones gain little and take hours in all (docs/study.md).
+# Limits for fits on principal components. Without them the study would take hours longer and
+# gain little (docs/study.md): metrics are proved to 1 %, not 0.1 %, and neighbourhoods are learned
+# in ten rounds. While sizes are chosen, two rounds are solved to 5 %.
 LOOSE_TOL = 1e-2
 MOST_ROUNDS = 10
 CANDIDATE_TOL = 5e-2
@@ -41,9 +41,9 @@ class StudyData:
     name : str
         Its name in :mod:`lnml.datasets`.
     title : str
-        As tables show it.
+        Its name in tables.
     n_components : int or None
-        Principal components kept.
+        Number of principal components to keep.
     large : bool
         Whether it belongs to the table of large data.
     text : bool

@@ -1,4 +1,4 @@
-"""Run the study, data set by data set; finished folds are kept and not repeated."""
+"""Run the study, one data set after the other; finished folds are stored and not repeated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_data(
     data : StudyData
         The data set.
     folder : path
-        Finished work is kept here, in a folder of its own for each data set.
+        Finished work is stored here, in one folder for each data set.
     seed : int, default=0
         Seed of folds and methods.
     n_jobs : int, default=None
@@ -44,7 +44,7 @@ def run_data(
     device : str, default=None
         Where fits run. With a GPU all methods learn from all training rows.
     progress : callable, optional
-        Told the numbers of finished and of all fits.
+        Called with the numbers of finished fits and of all fits.
     """
     problem = data.problem(seed)
     if device is not None:
@@ -71,7 +71,7 @@ def run_data(
 
 
 def _portrait(problem: Problem, seed: int, device: str | None) -> Portrait:
-    """Pictures of all rows, or of the training rows where there is a default split."""
+    """Fit for the pictures to all rows, or to the training rows if there is a default split."""
     if len(problem.splits) == 1:
         rows = problem.splits[0][0]
     else:
@@ -83,7 +83,7 @@ def _portrait(problem: Problem, seed: int, device: str | None) -> Portrait:
 
 
 def _with_twins(found: Comparison, data: StudyData) -> Comparison:
-    """Without PCA there is one Euclidean metric and one ITML: list them under both names."""
+    """List Euclidean and ITML under both names if there is no PCA, since both are the same."""
     if not data.large or data.n_components is not None:
         return found
     twins = [
@@ -121,7 +121,8 @@ def run_study(
 ) -> StudyResults:
     """Run several data sets in turn; see :func:`run_data`.
 
-    ``bar`` gives a context for each data set's title, with a function that is told the progress.
+    ``bar`` maps the title of a data set to a context, which gives a function that is called with
+    the progress.
     """
     found, absent = {}, {}
     for data in chosen:

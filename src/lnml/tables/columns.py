@@ -1,4 +1,4 @@
-"""What a column of a table is: numbers, categories, or nothing a distance can use."""
+"""Decide what a column of a table is: numbers, categories, or nothing a distance can use."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def is_number(text: str) -> bool:
 
 
 def is_numeric(column: Any) -> bool:
-    """Whether a column as :func:`plain_column` returns it holds numbers."""
+    """Whether a column that :func:`plain_column` returned holds numbers."""
     return column.dtype.kind in "iuf"
 
 
 def plain_column(name: str, column: Any) -> Any:
-    """Return numbers (NaN where missing) or categories, which are strings.
+    """Return a column as numbers (NaN if missing) or as categories, which are strings.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plain_column(name: str, column: Any) -> Any:
     Returns
     -------
     column : pandas.Series of shape (n,)
-        Of a NumPy number type, or of the type ``category``.
+        It has a NumPy number type, or the type ``category``.
     """
     pandas = require("pandas")
     types = pandas.api.types
@@ -140,7 +140,7 @@ def _numbers(name: str, column: Any) -> Any:
 
 
 def _text_categories(column: Any) -> Any:
-    """Categories in sorted order, only those that occur."""
+    """Return a column of categories, in sorted order, with only those that occur."""
     pandas = require("pandas")
     codes, values = pandas.factorize(column)
     texts = [category_text(value) for value in values]

@@ -25,14 +25,14 @@ EXTRA_MISSING = ["?"]
 
 
 def read_frame(path: str | Path, text_columns: Collection[str] = ()) -> Any:
-    """Read a file into a frame, columns as the file has them.
+    """Read a file into a frame, with the columns of the file.
 
     Parameters
     ----------
     path : str or Path
-        A CSV, TSV, Parquet, ARFF or NPZ file, told apart by extension.
+        A CSV, TSV, Parquet, ARFF or NPZ file; the extension tells the format.
     text_columns : collection of str
-        Columns of CSV and TSV files that are kept as they are written (labels).
+        Columns of CSV and TSV files to keep as text, as they are written (labels).
 
     Returns
     -------
@@ -77,16 +77,14 @@ def read_frame(path: str | Path, text_columns: Collection[str] = ()) -> Any:
 
 
 def table_extension(path: str | Path) -> str:
-    """Return the extension that tells a file's format, without that of a compression."""
+    """Return the extension that tells the format of a file, without ``.gz`` and the like."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
     extension = suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     extension = {".tab": ".tsv", ".pq": ".parquet"}.get(extension, extension)
     packable = (".csv", ".tsv", ".arff")
     if extension not in (*packable, ".parquet", ".npz") or (packed and extension not in packable):
-        raise InputError(
-            f"{path}: the format is told by the extension, which must be one of {KNOWN}"
-        )
+        raise InputError(f"{path}: the extension tells the format and must be one of {KNOWN}")
     return extension
 
 
@@ -126,7 +124,7 @@ def _read_delimited(path: Path, extension: str, text_columns: Collection[str]) -
                 **_exact_floats(pandas),
             )
         except pandas.errors.ParserError as error:
-            # All rows have their fields, so only the quotes are left to blame.
+            # All rows have the right number of fields, so the quotes must be wrong.
             raise InputError(_open_quote(path)) from error
     if len(frame) != n_rows:
         raise InputError(_open_quote(path))
@@ -138,13 +136,13 @@ def _open_quote(path: Path) -> str:
 
 
 def _exact_floats(pandas: Any) -> dict[str, str]:
-    """Option for numbers read to the last bit, which pandas does by default from 3.1 on."""
+    """Return the option to read numbers to the last bit; it is the default from pandas 3.1 on."""
     major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _separator(path: Path) -> str:
-    """Return a comma, or a semicolon for a header without commas."""
+    """Return a comma, or a semicolon if the header has semicolons but no commas."""
     with _open_text(path) as file:
         header = next((line for line in file if line.strip()), "")
     return ";" if ";" in header and "," not in header else ","
@@ -153,8 +151,8 @@ def _separator(path: Path) -> str:
 def _check_fields(path: Path, separator: str) -> tuple[list[str], int]:
     """Return column names and the number of rows; every row must have all fields.
 
-    pandas fills short rows up and takes the first column of long ones for row
-    names, both without a word.
+    pandas fills short rows up, and takes the first column of long rows for row
+    names, both without a warning.
     """
     header: list[str] = []
     n_rows = 0
@@ -196,7 +194,7 @@ def _read_parquet(path: Path) -> Any:
         return pandas.read_parquet(path, engine="pyarrow")
     except arrow.ArrowException as error:
         raise InputError(
-            f"{path} is no Parquet file, or was cut off while it was written: write it again"
+            f"{path} is not a Parquet file, or was cut off while it was written: write it again"
         ) from error
 
 
@@ -216,14 +214,14 @@ def _read_arff(path: Path) -> Any:
 
 
 def _read_npz(path: Path) -> Any:
-    """Columns of ``X``, named by ``feature_names`` or x0, x1, ...; labels ``y`` as column y."""
+    """Read ``X`` (columns named by ``feature_names``, or x0, x1, ...) and ``y`` as column y."""
     pandas = require("pandas")
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             stored = {key: arrays[key] for key in ("X", "y", "feature_names") if key in arrays}
     except (ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
         raise InputError(
-            f"{path} is no NPZ file of plain arrays, or was cut off: write it with "
+            f"{path} is not an NPZ file of plain arrays, or was cut off: write it with "
             f"numpy.savez(file, X=..., y=...)"
         ) from error
     X = stored.get("X")

@@ -20,7 +20,7 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column as the training part had it.
+    """A feature column of the training part.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Column:
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the columns of the matrix that it becomes."""
+        """Names of the matrix columns that this column becomes."""
         if self.categories is None:
             return [self.name]
         shown = (*self.categories, MISSING) if self.has_missing else self.categories
@@ -46,25 +46,25 @@ class Column:
 
 
 class Preparation(TransformerMixin, BaseEstimator):
-    """Columns of a table as a matrix of numbers.
+    """Turn the columns of a table into a matrix of numbers.
 
-    - *Numbers* stay as they are; a missing one becomes the median of its
-      column in the training part (0 where that part has no value at all).
+    - *Numbers* stay as they are. A missing number becomes the median of its
+      column in the training part (0 if that part has no value at all).
     - *Categories* (text, booleans) become one 0/1 column each, in sorted
-      order. Missing is a category of its own where the training part has
+      order. "Missing" is a category of its own if the training part has
       missing values. A category that the training part lacks gives zeros
-      in all of them.
-    - ``scale`` then applies to the columns of numbers, ``pca`` to all.
+      in all of these columns.
+    - ``scale`` then applies to the columns of numbers, and ``pca`` to all.
 
-    Everything learned is in a few arrays and strings (:meth:`get_state`), so
-    that it can be stored without pickling scikit-learn's objects; ``transform``
-    uses nothing else, and a stored copy gives the same bits.
+    All that is learned is in a few arrays and strings (:meth:`get_state`), so
+    it can be stored without pickling scikit-learn's objects. ``transform``
+    uses nothing else, so a stored copy gives the same bits.
 
     Parameters
     ----------
     scale : {'none', 'standard', 'minmax'}, default='none'
-        Leave numbers as they are, or give every column mean 0 and variance 1,
-        or the range from 0 to 1, in the training part.
+        Leave numbers as they are, or scale every column to mean 0 and variance 1,
+        or to the range from 0 to 1, in the training part.
     pca : int or float, default=None
         Project on this many principal components of the training part, or on
         as many as hold this share of its variance (a number below 1).
@@ -128,7 +128,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         return self._project(self._scaled(self._matrix(plain, len(frame))))
 
     def count_unknown(self, frame: Any) -> dict[str, int]:
-        """By column: how many values are of a category that the training part lacks."""
+        """Count by column the values whose category does not occur in the training part."""
         plain = self._plain_columns(frame)
         places = {
             c.name: _category_places(c, plain[c.name])
@@ -146,7 +146,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def get_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that was learned: what JSON can hold, and arrays by name."""
+        """Return all that was learned: a dict that JSON can hold, and arrays by name."""
         self._check_fitted()
         columns = [
             {"name": c.name}
@@ -161,7 +161,7 @@ class Preparation(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> Preparation:
-        """Undo :meth:`get_state`; refuse a state that does not hang together."""
+        """Undo :meth:`get_state`; refuse a state whose parts do not fit each other."""
         preparation = cls(scale=state["scale"], pca=state["pca"])
         preparation._check_parameters()
         preparation.columns_ = tuple(_stored_column(column) for column in state["columns"])
@@ -247,7 +247,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         return X
 
     def _fit_scale(self, numbers: np.ndarray) -> None:
-        """Centres and spreads of the columns of numbers; constant ones have spread 1."""
+        """Learn centres and spreads of the columns of numbers; constant columns have spread 1."""
         d = numbers.shape[1]
         self.centers_, self.spreads_ = np.zeros(d), np.ones(d)
         if d and self.scale == "standard":
@@ -274,7 +274,7 @@ class Preparation(TransformerMixin, BaseEstimator):
             )
         if not (X != X[0]).any():
             raise InputError("all training rows are the same: there are no principal components")
-        # Both solvers are exact; the second is quick where rows are many.
+        # Both solvers are exact; the second is faster if there are many rows.
         solver = "full" if X.shape[0] < 10 * X.shape[1] else "covariance_eigh"
         wanted = int(self.pca) if self.pca >= 1 else self.pca
         fitted = PCA(wanted, svd_solver=solver).fit(X)
@@ -303,11 +303,11 @@ def _median(values: np.ndarray) -> float:
 
 
 def _category_places(column: Column, values: Any) -> np.ndarray:
-    """Position among a column's categories of every value (n,), -1 where it is not known."""
+    """Return the position of every value among a column's categories (n,); -1 if unknown."""
     values = as_categories(values)
     position = {category: place for place, category in enumerate(column.categories or ())}
     missing = len(position) if column.has_missing else -1
-    # The last entry is where the code -1 of a missing value points to.
+    # The code of a missing value is -1, which points to the last entry.
     places = [position.get(category, -1) for category in values.cat.categories] + [missing]
     return np.array(places)[values.cat.codes.to_numpy()]
 

@@ -1,4 +1,4 @@
-"""A user's table: features, labels, where they come from."""
+"""A user's table: its features, its labels, and the file they come from."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Table:
     name : str
         Name of the file, without its folder.
     features : pandas.DataFrame of shape (n, columns)
-        Columns of numbers (NaN where missing) or of the type ``category``.
+        Columns of numbers (NaN if missing) or of the type ``category``.
     labels : ndarray of str, shape (n,)
         Class of each row, as the file writes it.
     label : str
         Name of the column of labels.
     notes : tuple of str
-        What a user should know: columns that were left out.
+        What a user should know, such as columns that were left out.
     """
 
     name: str
@@ -76,9 +76,9 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
     ----------
     path : str or Path
         A CSV, TSV, Parquet, ARFF or NPZ file (arrays ``X``, ``y`` and optional
-        ``feature_names``), told apart by extension.
+        ``feature_names``); the extension tells the format.
     label : str, optional
-        Column that holds the labels. Needed for all formats but NPZ, where it is ``y``.
+        Column that holds the labels. All formats need it but NPZ, where it is ``y``.
     drop : collection of str
         Columns to leave out.
 
@@ -89,7 +89,7 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
     Raises
     ------
     InputError
-        If the file cannot be used; docs/cli.md has the rules.
+        If the file cannot be used. The rules are in docs/cli.md.
     """
     if label is None and table_extension(path) == ".npz":
         label = "y"

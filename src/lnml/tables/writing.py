@@ -1,4 +1,4 @@
-"""Write a frame in the format that a file's extension tells."""
+"""Write a frame; the extension of the file tells the format."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from lnml.tables.formats import table_extension
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse a name whose extension tells no format that is written."""
+    """Refuse a name whose extension stands for a format that lnml does not write."""
     if table_extension(path) == ".arff":
         raise InputError(f"{path}: ARFF files are read, not written: use .csv, .parquet or .npz")
 
 
 def write_matrix(path: str | Path, matrix: Any, label: str | None = None) -> None:
-    """Write a frame of numbers, and perhaps one column of labels.
+    """Write a frame of numbers, optionally with one column of labels.
 
     Parameters
     ----------
     path : str or Path
-        A name with the extension of CSV, TSV, Parquet or NPZ. NPZ files get arrays
-        ``X``, ``feature_names`` and, with labels, ``y``: what :func:`lnml.tables.read_table`
-        reads.
+        A name with the extension of CSV, TSV, Parquet or NPZ. NPZ files get the arrays
+        ``X``, ``feature_names`` and, with labels, ``y``, which
+        :func:`lnml.tables.read_table` reads.
     matrix : pandas.DataFrame of shape (n, columns)
         What to write.
     label : str, optional
