@@ -124,9 +124,10 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     coordinates, that looks further by the margin of its working set.
     """
     from lnml.conditioning import whiten_pull
-    from lnml.kernels import get_kernels
     from lnml.neighborhoods.learned import nearest_neighborhoods
     from lnml.objectives.contract import TrainingSet
+
+    from lnml.kernels import get_kernels
     from lnml.objectives.lmnn import LMNNTask, best_scale
     from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
 
@@ -165,10 +166,11 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
 
 def assign(X: np.ndarray, y: np.ndarray, sizes: list[int], repeats: int = 1, **_: Any) -> Reply:
     """Time the assignment step at the identity, with its searches."""
-    from lnml.kernels import get_kernels
     from lnml.neighborhoods.assignment import Sizes
     from lnml.neighborhoods.learned import assign_at_metric
     from lnml.objectives.contract import TrainingSet
+
+    from lnml.kernels import get_kernels
     from lnml.objectives.lmnn import LMNNProblem
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])
@@ -189,11 +191,11 @@ def choose_given(
     rows: np.ndarray, columns: np.ndarray, costs: np.ndarray, y: np.ndarray, sizes: list[int]
 ) -> Reply:
     """Assign from given costs of all pairs, and from those of the K_max cheapest of each row."""
+    from lnml.neighborhoods.assignment import assign_neighborhoods
+    from lnml.neighborhoods.ranking import rank_sparse
     from scipy import sparse
 
     from lnml.kernels.cpu.assignment import choose
-    from lnml.neighborhoods.assignment import assign_neighborhoods
-    from lnml.neighborhoods.ranking import rank_sparse
 
     least, average, most = sizes
     n = y.size
@@ -252,8 +254,9 @@ def softmax_lnml(
 ) -> Reply:
     """Time value and gradient of lnml's MCML or NCA at ``scale`` times the identity."""
     from lnml.conditioning import whiten_pull
-    from lnml.kernels import get_kernels
     from lnml.objectives.contract import TrainingSet
+
+    from lnml.kernels import get_kernels
     from lnml.objectives.mcml import MCMLTask, target_counts
     from lnml.objectives.nca import NCATask
 

@@ -24,10 +24,10 @@ def estimate_memory(
 ) -> int:
     """Estimate the peak memory of a fit, beyond the data and the running process.
 
-    An estimate for planning: what a fit with impostors needs depends on how many
-    of them are within reach of a row, which only the data tell. A fit never
-    keeps more of them than fit scikit-learn's ``working_memory``, or a fifth of a
-    GPU's free memory; it raises a MemoryError that says so where it would have to.
+    This is an estimate for planning. What a fit with impostors needs depends on
+    how many impostors are within reach of a row, and only the data tell that. A
+    fit never keeps more impostors than fit scikit-learn's ``working_memory``, or a
+    fifth of a GPU's free memory. If it would need more, it raises a MemoryError.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def estimate_memory(
     dtype : dtype, default=float64
         float32 or float64.
     device : str or torch.device, default='cpu'
-        Where the fit runs; for a GPU its own memory is meant.
+        Where the fit runs. For a GPU, this estimates the memory of the GPU.
 
     Returns
     -------

@@ -46,9 +46,9 @@ class Certificate(NamedTuple):
     directions : ndarray of shape (e, m)
         Unit vectors along which more metric would help.
     room : ndarray of shape (m,) or inf
-        How much more along each would help.
+        Largest amount of metric that would help along each direction.
     easing : float
-        Factor by which more (or less) smoothing would serve the next steps.
+        Factor for the smoothing of the next steps.
     multiple : float
         Multiple of the metric that ``objective`` belongs to.
     n_active : int

@@ -109,7 +109,7 @@ class MetricEstimator(MahalanobisMetric):
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:
-        """Non-convergence is never silent, unless the user's callback asked for it."""
+        """Warn if a fit did not converge, unless the user's callback stopped it."""
         limit, value = learned.limit, learned.limit_value
         value = getattr(self, limit) if value is None else value
         gap = learned.solution.gap

@@ -72,8 +72,8 @@ class ITML(MetricEstimator):
     random_state : int, RandomState or None, default=None
         Seed of the pairs that ``fit`` draws.
     device : str or torch.device, default=None
-        As for the other estimators, but the metric is solved for on the host whatever it
-        says, from the pairs that are drawn: nothing else of a tensor leaves its device.
+        As for the other estimators. The metric is always solved on the host (the CPU); of
+        a tensor only the pairs that are drawn leave its device.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ def _random_pairs(
 
 
 def _population(n_rows: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows that stand for all: all, if there are few."""
+    """Return all pairs of rows, or a random sample if there are too many."""
     if n_rows * (n_rows - 1) // 2 <= POPULATION:
         first, second = np.triu_indices(n_rows, k=1)
         return first, second
@@ -279,8 +279,8 @@ def _constraints(
 ) -> Constraints:
     """Constraints in units of their bounds, without pairs of identical points.
 
-    Similar ones are kept by every metric; dissimilar ones by none, which is
-    told.
+    Every metric keeps those of similar pairs. No metric keeps those of dissimilar
+    pairs, and a warning counts them.
     """
     vectors = np.subtract(first, second, dtype=np.float64)
     vectors /= np.sqrt(np.where(similar, *bounds))[:, None]

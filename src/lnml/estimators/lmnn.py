@@ -70,8 +70,8 @@ class LMNN(MetricLearner):
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, n_active triplets,
-        n_evaluations, seconds.
+        One record per iteration: objective (exact, after a full search), bound,
+        gap, n_active (number of violated triplets), n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_ : scipy.sparse.csr_array of shape (n, n)

@@ -34,9 +34,9 @@ class LNML(MetricEstimator):
     Parameters
     ----------
     estimator : metric learner, default=None
-        What to ask of the metric: :class:`LMNN` (the default), :class:`MCML`
-        or any estimator whose ``metric_problem`` keeps the contract of
-        docs/contract.md. Its own ``n_neighbors`` is replaced by the sizes below.
+        The metric learner: :class:`LMNN` (the default), :class:`MCML` or any
+        estimator whose ``metric_problem`` keeps the contract of
+        docs/contract.md. The sizes below replace its ``n_neighbors``.
     k_min, k_av, k_max : int, default=3
         Least, average and largest number of target neighbours of a row. Rows
         in clean, dense regions receive more, others fewer. MCML needs all
@@ -44,8 +44,8 @@ class LNML(MetricEstimator):
     max_rounds : int, default=100
         Most rounds.
     tol : float, default=1e-3
-        Tolerance of the last round's metric; earlier rounds are solved as
-        loosely as pays. Replaces the base estimator's.
+        Tolerance of the metric in the last round; earlier rounds are solved more
+        loosely (docs/lnml.md). It replaces the ``tol`` of the base estimator.
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable, default=None
@@ -55,8 +55,8 @@ class LNML(MetricEstimator):
         Show a live line on stderr.
     device : str, torch.device or None, default=None
         Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
-        None: that of the base estimator; if it has none, a tensor is worked on where
-        it is, other data on the CPU (docs/gpu.md).
+        None uses the device of the base estimator. If that is None, too, a tensor is
+        fitted on its own device and other data on the CPU (docs/gpu.md).
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class LNML(MetricEstimator):
         by less than ``tol / 10``, after a metric solved to ``tol``.
     history_ : list of dict
         One record per round: ``objective_assigned`` after the neighbourhoods,
-        ``objective`` after the metric, bound, gap, n_changed pairs,
-        ``neighborhood_sizes`` (how many rows have how many), n_iter, tol, seconds.
+        ``objective`` after the metric, bound, gap, ``n_changed`` (number of new pairs),
+        ``neighborhood_sizes`` (number of rows for each size), n_iter, tol, seconds.
     n_iter_ : int
         Number of rounds.
     estimator_ : estimator

@@ -68,8 +68,8 @@ class LNMLCV(MetricEstimator):
         As in :class:`LNML`: LMNN (the default), MCML or another.
     grid : sequence of (k_min, k_av, k_max), default=None
         Candidates. By default (3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4) and
-        (2, 3, 5); for a base estimator that needs equal sizes (MCML) three
-        times 3, 5, 7, 10, 20 and 30.
+        (2, 3, 5). For a base estimator that needs equal sizes (MCML) they are
+        (k, k, k) for k = 3, 5, 7, 10, 20 and 30.
     cv : int, splitter or iterable of (train, test), default=None
         Inner folds. A number makes that many, stratified and shuffled with
         ``random_state``. By default 2, or 5 for a base estimator that needs
@@ -84,8 +84,8 @@ class LNMLCV(MetricEstimator):
     max_rounds : int, default=100
         Most rounds of every fit.
     cv_rounds : int, default=None
-        Most rounds of the fits of the inner cross-validation, where fewer are
-        enough to tell candidates apart; None for ``max_rounds``.
+        Most rounds of the fits of the inner cross-validation. Few are often enough
+        to tell candidates apart. None means ``max_rounds``.
     choose_rounds : bool, default=False
         Also choose after how many rounds to stop: candidates are scored after
         every round, and the final fit ends after as many as scored best. On some
@@ -94,22 +94,23 @@ class LNMLCV(MetricEstimator):
     tol : float, default=1e-3
         Tolerance of the last metric of the final fit.
     cv_tol : float, default=1e-2
-        That of the fits of the inner cross-validation, unless ``tol`` is larger:
-        candidates can be told apart long before a metric is exact.
+        Tolerance of the fits of the inner cross-validation, unless ``tol`` is larger.
+        Candidates can be told apart long before a metric is exact.
     warm_grid : bool, default=False
         Start all candidates but the first from the metric that the first one
         found in the same fold, and the final fit from the metric that the best
-        one found in the first fold. Other neighbourhoods are learned then, on
-        some data much worse ones (docs/lnml_cv.md). With False, and ``cv_tol``
-        equal to ``tol``, every fit is what :class:`LNML` gives alone.
+        one found in the first fold. This is faster, but it leads to other
+        neighbourhoods, which are much worse on some data (docs/lnml_cv.md). With
+        False, and ``cv_tol`` equal to ``tol``, every fit is the same as that of
+        :class:`LNML` alone.
     verbose : int, default=0
         Show a live line on stderr for every fit.
     random_state : int or RandomState, default=0
         Seed of the folds, where ``cv`` is a number.
     device : str, torch.device or None, default=None
         Where the fit runs: 'cpu', 'cuda', 'cuda:1', ... (a GPU needs ``lnml[torch]``).
-        None: that of the base estimator; if it has none, a tensor is worked on where
-        it is, other data on the CPU (docs/gpu.md).
+        None uses the device of the base estimator. If that is None, too, a tensor is
+        fitted on its own device and other data on the CPU (docs/gpu.md).
 
     Attributes
     ----------
@@ -120,8 +121,8 @@ class LNMLCV(MetricEstimator):
     best_index_ : int
         The best candidate; the first of the grid among equals.
     best_params_ : dict
-        Its ``k_min``, ``k_av`` and ``k_max``, and with ``choose_rounds`` the
-        ``max_rounds`` chosen: the one given, if the last round was best.
+        Its ``k_min``, ``k_av`` and ``k_max``. With ``choose_rounds`` also the
+        ``max_rounds`` chosen; this is the given value if the last round was best.
     best_score_ : float
         Its mean score.
     best_estimator_ : LNML

@@ -24,10 +24,10 @@ class MCML(MetricLearner):
     Parameters
     ----------
     n_components : int, default=None
-        Rows of L, at most the number of features (the default). With fewer
-        there is no barrier to finish with: ``duality_gap_`` is measured against
-        what bound could be proved, often only 0, and the fit stops when five
-        iterations gain less than ``tol / 10``.
+        Rows of L, at most the number of features (the default). With fewer rows
+        the solver has no barrier (docs/mcml.md): the bound behind ``duality_gap_``
+        is often only 0, and the fit stops when five iterations gain less than
+        ``tol / 10``.
     init : {'identity', 'pca', 'lda', 'random'} or array of shape (r, d), default='identity'
         Metric to start from, up to its scale.
     max_iter : int, default=100

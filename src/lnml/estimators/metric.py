@@ -41,8 +41,8 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     Attributes
     ----------
     not_coupled_because : str
-        Why :class:`lnml.LNML` cannot learn neighbourhoods for a method, as the
-        end of a sentence; empty for a method that it can be asked about.
+        Why :class:`lnml.LNML` cannot use this method, worded as the end of a
+        sentence; empty if it can.
     """
 
     not_coupled_because: str = ""

@@ -17,14 +17,14 @@ from lnml.objectives.frobenius import WeightedBasisObjective
 
 
 class RelativeComparisons(TripletLearner):
-    """Non-negative weights of features or given directions, by a proved optimality gap.
+    """Non-negative weights of features or given directions, solved to a proved gap.
 
     Minimises ``1/2 |M|_F^2 + C * sum over triplets of max(0, 1 + D_ij - D_il)``
     over metrics ``M = A W A^T`` with W diagonal and not negative, where D is the
     squared learned distance, j a target neighbour of row i and l a row of
     another class. With the default basis, the identity, the metric weights the
-    features. The norm is that of the features as given, so their units matter:
-    standardise features that have none in common.
+    features. The norm depends on the units of the features as given: standardise
+    features that have no common unit.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class RelativeComparisons(TripletLearner):
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, n_active triplets,
-        n_evaluations, seconds.
+        One record per iteration: objective (exact, after a full search), bound,
+        gap, n_active (number of violated triplets), n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)

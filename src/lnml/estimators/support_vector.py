@@ -11,14 +11,13 @@ from lnml.objectives.frobenius import FrobeniusObjective
 
 
 class SupportVectorMetric(TripletLearner):
-    """Metric of least Frobenius norm that keeps impostors out, by a proved optimality gap.
+    """Metric of least Frobenius norm that keeps impostors out, solved to a proved gap.
 
     Minimises ``1/2 |M|_F^2 + C * sum over triplets of max(0, 1 + D_ij - D_il)``
     over positive semidefinite M, with D the squared learned distance, j a target
     neighbour of row i and l a row of another class: a support vector machine
-    whose weights are a metric (docs/frobenius.md). The norm is that of the
-    features as given, so their units matter: standardise features that have none
-    in common.
+    whose weights are a metric (docs/frobenius.md). The norm depends on the units
+    of the features as given: standardise features that have no common unit.
 
     Parameters
     ----------
@@ -66,8 +65,8 @@ class SupportVectorMetric(TripletLearner):
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, n_active triplets,
-        n_evaluations, seconds.
+        One record per iteration: objective (exact, after a full search), bound,
+        gap, n_active (number of violated triplets), n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)

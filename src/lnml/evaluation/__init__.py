@@ -1,4 +1,4 @@
-"""What a learned metric is worth, and which rows it was learned from with least trust."""
+"""Compare learned metrics, test their differences, and list the rows they trust least."""
 
 from lnml.evaluation.crossval import compare
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult

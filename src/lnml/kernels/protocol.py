@@ -127,7 +127,7 @@ class Kernels(Protocol):
     def count_triplets(self, points: Points, targets: Pattern, impostors: Pattern | None) -> int:
         """Return the number of (target, impostor) pairs of all rows.
 
-        Without ``impostors`` all rows of other classes are.
+        Without ``impostors``, all rows of other classes count as impostors.
         """
 
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:

@@ -115,6 +115,6 @@ def warn_small_classes(class_sizes: np.ndarray, labels: np.ndarray, k: int) -> N
         names = ", ".join(f"{labels[c]!s} ({class_sizes[c]} rows)" for c in small[:10])
         more = f" and {small.size - 10} more" if small.size > 10 else ""
         warn_user(
-            f"classes too small for {k} target neighbours a row, which have as many as "
-            f"there are: {names}{more}"
+            f"classes too small for {k} target neighbours per row, so their rows get as many "
+            f"as there are: {names}{more}"
         )

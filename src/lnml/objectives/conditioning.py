@@ -128,11 +128,11 @@ def scale_pull(
 
 
 def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
-    """Bring principal axes to unit variance, all but small ones, on the span of the data.
+    """Scale the principal axes of the data to unit variance, except those with little variance.
 
-    Small ones are governed by the norm, which wants them as they are. On the
-    span, because of all metrics with the same distances that one has the least
-    norm (docs/frobenius.md).
+    Along these the norm decides, so they are stretched less. The coordinates cover
+    the span of the data only: of all metrics with the same distances, the one on
+    the span has the least norm (docs/frobenius.md).
     """
     span, root = np.linalg.qr(whitened.inverse.T)
     points = whitened.points

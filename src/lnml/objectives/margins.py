@@ -11,7 +11,7 @@ from lnml.objectives.triplet_task import TripletTask
 
 
 class Sample(NamedTuple):
-    """D_ij - D_il of some triplets, and how to get from them to all.
+    """D_ij - D_il of a sample of triplets, and factors that scale sums up to all triplets.
 
     Attributes
     ----------

@@ -33,13 +33,13 @@ Roots = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class MMCObjective:
-    """Sum over target pairs of D_ij, the sum of sqrt(D_il) over other classes being one.
+    """Minimise the sum of D_ij over target pairs; the sum of sqrt(D_il) over the rest is one.
 
     Parameters
     ----------
     training : TrainingSet
-        The data; float32 is widened, because the gap is as small as the square
-        root of the rounding of the objective only.
+        The data; float32 is converted to float64, because the gap cannot be smaller
+        than about the square root of the objective's rounding error.
     diagonal : bool
         Whether only diagonal metrics are considered.
     """

@@ -9,7 +9,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 
-# Squared distances within a class from which a fit gets somewhere, and the best of them.
+# Typical squared distances within a class between which a fit makes progress, and a good one.
 SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
 
 
@@ -53,7 +53,7 @@ class NCATask(Task):
     precision : float
         Relative rounding of the data's type.
     rounding : float
-        A value below this is zero, the least there is, but for rounding.
+        A value below this counts as zero, the least possible value.
     """
 
     def __init__(self, kernels: Kernels, conditioning: Conditioning) -> None:

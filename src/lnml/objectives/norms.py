@@ -15,7 +15,7 @@ from lnml.objectives.conditioning import LinearCoordinates
 
 # Eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-12
-# Smoothing changes by this factor where one part of the gap is so much the larger.
+# Smoothing changes by EASING if one part of the gap is more than IMBALANCE times the other.
 EASING = 2.0
 IMBALANCE = 2.0
 

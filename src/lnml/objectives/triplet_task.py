@@ -16,7 +16,7 @@ from lnml.objectives.base import Coordinates, Task
 
 # Bytes that one candidate pair takes in a working set and its evaluation.
 PAIR_BYTES = 24
-# How much further than it must a search looks, so that its result stays useful
+# A search looks further than it must by this factor, so that its result stays useful
 # while the metric moves.
 MARGIN = 1.1
 # Smoothing of the hinges, once a solve has settled; a search looks that far, too.
@@ -149,8 +149,8 @@ class TripletTask(Task, ABC):
         raise MemoryError(
             f"more than {most:,} impostors are within reach of {self.points.n_rows:,} rows, "
             f"which takes more than {most * PAIR_BYTES / 2**30:.1f} GiB: raise "
-            f"scikit-learn's working_memory (the memory of a GPU is what it is), or use fewer "
-            f"rows or target neighbours"
+            f"scikit-learn's working_memory (a GPU's limit is a fifth of its free memory), or use "
+            f"fewer rows or target neighbours"
         )
 
     def _take(self, components: np.ndarray, radius: Any, found: Pattern) -> None:

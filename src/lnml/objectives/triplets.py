@@ -90,7 +90,7 @@ class TripletObjective(ABC):
         return Search(components, radius, found)
 
     def _push_by_blocks(self, embedding: Embedding, pairs: Pattern, radius: Any) -> Any:
-        """Hinge of every pair where all candidates at once would not fit: block by block."""
+        """Return the hinge of every pair, block by block; all candidates at once do not fit."""
         kernels, n = self.training.kernels, self.training.points.n_rows
         push = 0.0 * kernels.distances(embedding, pairs)
         step = max(kernels.pair_budget(PAIR_BYTES) // n, 1)

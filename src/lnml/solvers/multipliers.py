@@ -26,7 +26,7 @@ COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
 LEAST_SOFTNESS = 0.2
-# How much further than it must the first search looks; the metric moves most after it.
+# The first search looks still further: the metric moves most after it.
 FIRST_MARGIN = 1.3
 # A metric this much worse than the best one shows that the working set lacked
 # impostors it met; further searches look further, so that this cannot go on.

@@ -19,14 +19,13 @@ def leave_saddle(
 ) -> np.ndarray:
     """Add a little to M = L^T L along directions it lacks.
 
-    Where L is zero its gradient 2 L G is too, although G may say that more
-    metric would help; the eigenvectors of G then point the way out. At a saddle
-    they are directions that M lacks; near one they are so only in part, and
-    that part is what counts. ``scale`` is
-    the mean square of the start's entries, a size that means something where L
-    has collapsed. A metric of low rank lacks most directions by intent, so it
-    is helped only where it has collapsed. ``room`` limits what is added along
-    each direction.
+    Where L is zero, its gradient 2 L G is zero, too, although G may say that more
+    metric would help. The eigenvectors of G then show the way out. At a saddle M
+    lacks these directions. Near a saddle M lacks only a part of them, and that part
+    is added. ``scale`` is the mean square of the entries of the start; it replaces
+    the size of L if L has collapsed. A metric of low rank lacks most directions on
+    purpose, so it is changed only if it has collapsed. ``room`` limits what is added
+    along each direction.
     """
     rank, dimension = components.shape
     metric = components.T @ components

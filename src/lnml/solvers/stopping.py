@@ -20,10 +20,11 @@ def relative_gap(objective: float, bound: float, objective_at_zero: float) -> fl
 
 
 def stalled(objectives: list[float], tol: float) -> bool:
-    """Return whether five iterations gained less than tol / 10: the rule where no gap can close.
+    """Return whether five iterations gained less than tol / 10 of the objective.
 
-    That is so for a metric of low rank, whose optimum may lie above the bound
-    (which holds for any rank), and where no dual point could be shown feasible.
+    This rule ends fits whose gap may never close: those of a metric of low rank,
+    whose optimum may lie above the bound (which holds for any rank), and those
+    for which no feasible dual point was found.
     """
     if len(objectives) <= STALL_ITERATIONS:
         return False
