@@ -8,11 +8,11 @@ OLDEST_TEST_DEPS := hypothesis pandas polars pyarrow pytest
 help:
 	@echo 'make test         lint, all tests, and the oldest-versions tests'
 	@echo 'make unit         all tests and doctests'
-	@echo 'make lint         ruff check, ruff format --check, mypy'
+	@echo 'make lint         ruff check, ruff format --check, mypy, and the layers'
 	@echo 'make format       let ruff fix and format the code'
 	@echo 'make test-oldest  estimator and neighbourhood tests on constraints/oldest.txt'
 	@echo 'make study        the study on the small data sets: table and report in build/study'
-	@echo 'make figures      redraw the figures of the documentation'
+	@echo 'make figures      redraw the figures and tables of the documentation'
 	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
 	@echo 'make bench-quick  the same at small sizes (less than 5 minutes)'
 	@echo 'make clean        remove environments, caches and build products'
@@ -27,6 +27,7 @@ lint: .venv/.test
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
 
 format: .venv/.test
 	.venv/bin/ruff check --fix .
@@ -41,6 +42,8 @@ study: .venv/.cli
 	.venv/bin/lnml study --output build/study --force
 
 figures: .venv/.test
+	.venv/bin/python docs/figures/make_tables.py
+	.venv/bin/python docs/figures/make_layers.py
 	.venv/bin/python docs/figures/make_neighborhoods.py
 
 # MNIST is measured if LNML_DATA names a directory that holds mnist.npz.

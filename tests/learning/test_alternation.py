@@ -140,6 +140,37 @@ def test_a_loose_round_ends_when_iterations_add_little():
     assert [call["told"] for call in problem.calls] == [3, 4]
 
 
+def test_the_last_round_is_never_ended_early():
+    """It may be the first or a later one: nothing follows that would make up for it."""
+    told = [10.0, 4.0, 3.5, 3.4, 3.39]
+    alone = Scripted([3.39])
+    alone.within = {1: told}
+    run(alone, [Assignment(FIRST, 10.0)], max_rounds=1)
+    assert alone.calls[0]["told"] == 5
+    second = Scripted([9.0, 3.39])
+    second.within = {2: told}
+    run(second, [Assignment(FIRST, 12.0), Assignment(SECOND, 8.0)], max_rounds=2)
+    assert [call["tol"] for call in second.calls] == [5e-2, 1e-3]
+    assert second.calls[1]["told"] == 5
+
+
+def test_a_round_that_ends_early_is_not_stopped_by_the_user():
+    problem = Scripted([3.5, 3.0])
+    problem.within = {1: [10.0, 4.0, 3.5, 3.4]}
+    monitors = []
+    plain = problem.solve
+
+    def solve(targets, components, *, tol, state=None, monitor=None):
+        monitors.append(monitor)
+        return plain(targets, components, tol=tol, state=state, monitor=monitor)
+
+    problem.solve = solve
+    found = run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 3.5), Assignment(FIRST, 3.0)])
+    assert problem.calls[0]["told"] == 3
+    assert not any(monitor.stopped for monitor in monitors)
+    assert not found.stopped
+
+
 def test_a_worse_metric_is_not_taken():
     problem = Scripted([8.0, 9.0])
     found = run(problem, [Assignment(FIRST, 10.0), Assignment(SECOND, 7.0)], max_rounds=2)
@@ -170,4 +201,5 @@ def test_a_callback_ends_the_rounds():
     found = run(problem, [Assignment(FIRST, 10.0)], callback=lambda state: True)
     assert len(problem.calls) == 1
     assert not found.converged
+    assert found.stopped
     assert found.objective == 8.0

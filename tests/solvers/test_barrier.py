@@ -6,9 +6,16 @@ from oracles import mcml_objective, nearest_targets, same_class, squared_distanc
 from toy_data import blobs, device_targets, in_class_order, small_dataset, training_set
 
 from lnml import MCML
+from lnml.core.monitor import Monitor
 from lnml.core.solution import DualPoint
 from lnml.objectives.mcml import MCMLObjective
-from lnml.solvers.barrier import _add_barrier, _DualBound, _mixed_bound, _well_posed
+from lnml.solvers.barrier import (
+    _add_barrier,
+    _DualBound,
+    _mixed_bound,
+    _well_posed,
+    solve_softmax,
+)
 from lnml.solvers.problem import ObjectiveProblem
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -85,6 +92,35 @@ def test_warm_start():
     assert tight.gap <= 1e-4
     assert tight.objective <= loose.objective * (1.0 + ROUNDING)
     assert tight.objective == pytest.approx(cold.objective, rel=1.01e-4)
+
+
+class Flat:
+    """An objective that no step lowers, with a dual point that proves nothing."""
+
+    objective_at_zero, precision, ceiling = 10.0, 1e-16, np.zeros((2, 2))
+
+    def value_and_gradient(self, components):
+        return 5.0, np.zeros((2, 2))
+
+    def dual_point(self, components):
+        return DualPoint(1.0, np.diag([-1.0, 1.0]))
+
+
+@pytest.mark.parametrize(("warm", "iterations"), [(False, 5), (True, 10)])
+def test_a_warm_solve_at_rest_walks_the_whole_path_before_it_ends(warm, iterations):
+    """It began at the end of a path, so standing still there proves nothing yet."""
+    found = solve_softmax(
+        Flat(),
+        np.eye(2),
+        tol=1e-3,
+        max_iter=50,
+        monitor=(monitor := Monitor()),
+        to_original=lambda components: components,
+        warm=warm,
+    )
+    assert len(monitor.history) == iterations
+    assert found.converged
+    assert found.bound == 0.0 and found.gap == 1.0
 
 
 @pytest.mark.parametrize("k", [None, 3])

@@ -5,7 +5,7 @@ import pytest
 
 from lnml.core.monitor import Monitor
 from lnml.solvers.lbfgs import minimize_over_components
-from lnml.solvers.stopping import relative_gap, stalled
+from lnml.solvers.stopping import LittleGain, relative_gap, stalled
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,23 @@ def test_monitor_goes_on_unless_told_otherwise():
     for answer in (None, False, 1, "stop"):
         monitor = Monitor(callback=lambda state, answer=answer: answer)
         assert not monitor.step({}, lambda: np.eye(1))
+
+
+def test_a_rule_ends_a_part_but_does_not_speak_for_the_user():
+    monitor = Monitor(rule=lambda record: record["objective"] < 2.0)
+    assert not monitor.step({"objective": 2.5}, lambda: np.eye(1))
+    assert monitor.step({"objective": 1.5}, lambda: np.eye(1))
+    assert not monitor.stopped
+
+
+def test_little_gain():
+    """After a gain of 6 a step of 1.3 is more than a fifth of all, one of 0.5 is less."""
+    rule = LittleGain(10.0)
+    assert not rule({"objective": 10.0})
+    assert not rule({"objective": 4.0})
+    assert not rule({"objective": 2.0})
+    assert rule({"objective": 1.0})
+    assert not rule({"objective": 1.5})
 
 
 def test_nobody_looks_at_components_without_a_callback():

@@ -1,11 +1,11 @@
 """Compare learned metrics, test their differences, and list the rows they trust least."""
 
 from lnml.evaluation.crossval import compare
+from lnml.evaluation.ranks import critical_difference
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
 from lnml.evaluation.statistics import (
     accuracy_interval,
     best_methods,
-    critical_difference,
     holm,
     mcnemar,
     pairwise_mcnemar,

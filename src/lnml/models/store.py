@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-import lnml
 from lnml.errors import InputError, require
 from lnml.files import atomic_output
 from lnml.models.model import Model
 from lnml.tables import Preparation
+from lnml.version import __version__
 
 FORMAT = 1
 HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
@@ -97,7 +97,7 @@ def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if version != FORMAT:
         raise InputError(
             f"{path} has model format {version!r}, written by lnml {header.get('lnml', '?')}; "
-            f"lnml {lnml.__version__} reads format {FORMAT}: install that version, or fit again"
+            f"lnml {__version__} reads format {FORMAT}: install that version, or fit again"
         )
     if checksum != _checksum(text, arrays):
         raise InputError(

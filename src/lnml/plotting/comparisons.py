@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison
-from lnml.evaluation.statistics import CriticalDifference, accuracy_interval, best_methods
+from lnml.evaluation.statistics import accuracy_interval, best_methods
 from lnml.plotting.style import COLORS, axes_or_new, plain, text_color
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison, Portrait, Provenance
-from lnml.evaluation.statistics import CriticalDifference, PairwiseTests, pairwise_mcnemar
+from lnml.evaluation.statistics import PairwiseTests, pairwise_mcnemar
 from lnml.files import atomic_output
 from lnml.report import pictures
 from lnml.report.layout import COMPARED, Cell, accuracy_table

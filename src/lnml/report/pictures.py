@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison, Portrait
-from lnml.evaluation.statistics import CriticalDifference
 from lnml.plotting import (
     plot_accuracies,
     plot_convergence,

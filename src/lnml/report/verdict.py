@@ -6,15 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lnml.evaluation.ranks import CriticalDifference, critical_difference
 from lnml.evaluation.results import Comparison
-from lnml.evaluation.statistics import (
-    CriticalDifference,
-    PairwiseTests,
-    critical_difference,
-    pairwise_mcnemar,
-    paper_scores,
-    total_scores,
-)
+from lnml.evaluation.statistics import PairwiseTests, pairwise_mcnemar, paper_scores, total_scores
 
 BASELINE = "Euclidean"
 # Fewer data sets than this say too little about ranks to draw them.

@@ -1,0 +1,49 @@
+"""How many full searches and evaluations a fit takes: what is shared stays shared."""
+
+import numpy as np
+import pytest
+
+from lnml import LMNN, LNML
+from lnml.core.labels import classes_by_appearance
+from lnml.datasets import load_dataset
+from lnml.kernels.cpu import CPUKernels
+
+# Searches and evaluations of the hinge that fits of 4,000 rows of Letter took when solves and
+# assignments shared them through the problem object (commit 0e5092b).
+KNOWN = [
+    (LMNN(), 4, 57),
+    (LNML(tol=1e-2, max_rounds=10), 20, 333),
+    (LNML(k_min=1, k_av=3, k_max=5, tol=1e-2, max_rounds=10), 28, 319),
+]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Number of calls of two kernels, by name."""
+    counts = dict.fromkeys(("within", "hinge"), 0)
+
+    def counted(name):
+        kernel = getattr(CPUKernels, name)
+
+        def call(self, *args, **kwargs):
+            counts[name] += 1
+            return kernel(self, *args, **kwargs)
+
+        return call
+
+    for name in counts:
+        monkeypatch.setattr(CPUKernels, name, counted(name))
+    return counts
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("estimator", "searches", "evaluations"), KNOWN, ids=["LMNN", "333", "135"]
+)
+def test_letter(calls, estimator, searches, evaluations):
+    letter = load_dataset("letter")
+    X, codes = letter.data[:4000], classes_by_appearance(letter.target[:4000]).codes
+    estimator.fit(X, np.asarray(codes))
+    assert 0 < calls["within"] <= searches
+    # A few more or less with other versions of BLAS and SciPy.
+    assert 0 < calls["hinge"] <= 1.1 * evaluations
