@@ -180,3 +180,11 @@ def test_sparse_costs_without_any_pair():
     nothing = sparse.csr_array((3, 3))
     assert assign(nothing, [0, 1, 2], k_min=1, k_av=1, k_max=1).size == 0
     assert assign(nothing, [0, 1, 2], k_min=1, k_av=1, k_max=1, distances=nothing).size == 0
+
+
+@pytest.mark.parametrize("given", [{}, {"k_max": 5}, {"k_min": 1}], ids=str)
+def test_every_row_has_three_by_default(given):
+    """Any other default would let sizes vary, or not fit the one that is given."""
+    costs = np.random.default_rng(0).lognormal(size=(16, 16))
+    chosen = assign_neighborhoods(costs, np.repeat(["a", "b"], 8), **given)
+    np.testing.assert_array_equal(chosen.sizes, 3)
