@@ -117,7 +117,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_byte_can_be_changed(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(content) - 1))
     changed = bytearray(content)
@@ -136,7 +136,7 @@ def test_no_byte_can_be_changed(tmp_path: Path, content: bytes, data: st.DataObj
 
 
 @given(length=st.integers(0, 100_000))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_cut_off_files_are_refused(tmp_path: Path, content: bytes, length: int) -> None:
     path = tmp_path / "cut.model"
     path.write_bytes(content[: length % len(content)])

@@ -54,7 +54,7 @@ def matrix(neighborhoods):
     return neighborhoods.to_graph().toarray()
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=600)
 @given(problems)
 def test_is_an_optimum_of_the_linear_programme(problem):
     costs, y, sizes = make_problem(**problem)
@@ -70,7 +70,7 @@ def test_is_an_optimum_of_the_linear_programme(problem):
     )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(problems, st.booleans())
 def test_sparse_costs_give_the_same(problem, with_distances):
     costs, y, sizes = make_problem(**problem)
@@ -81,7 +81,7 @@ def test_sparse_costs_give_the_same(problem, with_distances):
     assert assign(as_sparse(costs, y).tocoo(), y, **sizes, distances=given_sparse) == dense
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(problems)
 def test_is_the_first_optimum_by_cost_then_distance_then_index(problem):
     """Break ties by tiny changes of the costs in the order of the rule: the same choice."""

@@ -96,6 +96,16 @@ def test_byte_order_mark_spaces_and_blank_lines(tmp_path: Path) -> None:
     assert table.labels.tolist() == ["a", "b", "b"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_are_read_to_the_last_bit(tmp_path: Path) -> None:
+    """Without a word: the option for it is needed before pandas 3.1 and deprecated since."""
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal(500) * 10.0 ** rng.integers(-300, 300, 500)
+    lines = ["x,y", *(f"{number!r},a" for number in numbers.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    np.testing.assert_array_equal(read_frame(tmp_path / "a.csv")["x"], numbers)
+
+
 SEPARATORS = {
     "comma": ("a.csv", "x,y\n1,p\n2,q\n", ["x", "y"]),
     "semicolon": ("a.csv", "x;y\n1;p\n2;q\n", ["x", "y"]),
