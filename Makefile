@@ -1,7 +1,7 @@
 PYTHON ?= python3
 
 PIP := bin/python -m pip --quiet --disable-pip-version-check install
-OLDEST_TEST_DEPS := hypothesis pandas polars pyarrow pytest
+OLDEST_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
 
 .PHONY: help test unit lint format test-oldest study figures bench bench-quick clean
 
@@ -91,5 +91,6 @@ clean:
 
 .venv-oldest/.test: .venv-oldest/.created pyproject.toml constraints/oldest.txt
 	@echo 'Installing lnml and its oldest supported dependencies into .venv-oldest ...'
-	@.venv-oldest/$(PIP) --only-binary :all: -c constraints/oldest.txt -e . $(OLDEST_TEST_DEPS)
+	@.venv-oldest/$(PIP) --only-binary :all: --no-binary liac-arff -c constraints/oldest.txt \
+		-e '.[cli]' $(OLDEST_TEST_DEPS)
 	@touch $@
