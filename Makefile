@@ -1,16 +1,21 @@
 PYTHON ?= python3
 
-PIP := bin/python -m pip --quiet --disable-pip-version-check install
-OLDEST_TEST_DEPS := hypothesis pandas polars pyarrow pytest
+# Python compiles what it imports; pip would compile all of torch, which takes longer.
+PIP := bin/python -m pip --quiet --disable-pip-version-check install --no-compile
+# Worksteal gives each process a stretch of neighbouring tests: they share fixtures and numba's cache.
+PYTEST := bin/python -m pytest --numprocesses 2 --dist worksteal
+OLDEST_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
+OLDEST_TESTS := $(addprefix tests/,cli estimators learning models tables)
 
-.PHONY: help test unit lint format test-oldest study figures bench bench-quick clean
+.PHONY: help test unit lint format test-oldest test-extras study figures bench bench-quick clean
 
 help:
-	@echo 'make test         lint, all tests, and the oldest-versions tests'
-	@echo 'make unit         all tests and doctests'
+	@echo 'make test         lint, unit and test-oldest'
+	@echo 'make unit         all tests but the extras, and doctests'
+	@echo 'make test-extras  what make test leaves out: whole-library repetitions on torch'
 	@echo 'make lint         ruff check, ruff format --check, mypy, and the layers'
 	@echo 'make format       let ruff fix and format the code'
-	@echo 'make test-oldest  estimator and neighbourhood tests on constraints/oldest.txt'
+	@echo 'make test-oldest  estimators, neighbourhoods and command line on constraints/oldest.txt'
 	@echo 'make study        the study on the small data sets: table and report in build/study'
 	@echo 'make figures      redraw the figures and tables of the documentation'
 	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
@@ -21,7 +26,10 @@ help:
 test: lint unit test-oldest
 
 unit: .venv/.test
-	.venv/bin/python -m pytest --numprocesses 2
+	.venv/$(PYTEST) -m 'not extras'
+
+test-extras: .venv/.test
+	.venv/$(PYTEST) -m extras
 
 lint: .venv/.test
 	.venv/bin/ruff check .
@@ -36,7 +44,7 @@ format: .venv/.test
 # Numba's on-disk cache is kept apart from that of .venv: the two would overwrite each other.
 test-oldest: .venv-oldest/.test
 	NUMBA_CACHE_DIR='$(CURDIR)/.venv-oldest/numba-cache' \
-		.venv-oldest/bin/python -m pytest -m "not slow" tests/estimators tests/neighborhoods
+		.venv-oldest/$(PYTEST) -m 'not slow' $(OLDEST_TESTS)
 
 study: .venv/.cli
 	.venv/bin/lnml study --output build/study --force
@@ -94,5 +102,6 @@ clean:
 
 .venv-oldest/.test: .venv-oldest/.created pyproject.toml constraints/oldest.txt
 	@echo 'Installing lnml and its oldest supported dependencies into .venv-oldest ...'
-	@.venv-oldest/$(PIP) --only-binary :all: -c constraints/oldest.txt -e . $(OLDEST_TEST_DEPS)
+	@.venv-oldest/$(PIP) --only-binary :all: --no-binary liac-arff -c constraints/oldest.txt \
+		-e '.[cli]' $(OLDEST_TEST_DEPS)
 	@touch $@

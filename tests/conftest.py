@@ -1,8 +1,10 @@
-"""One fixture runs a test on every implementation of the kernels."""
+"""What all tests share: the devices, and which repetitions are left to ``make test-extras``."""
 
 import os
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 if WORKER and hasattr(os, "sched_setaffinity"):
@@ -20,9 +22,17 @@ except ModuleNotFoundError:
     # So in the environment of the oldest versions; tests/kernels/test_devices.py insists on torch.
     torch = None
 
+# The same examples every time, and no test measures time.
+settings.register_profile("lnml", derandomize=True, deadline=None)
+settings.load_profile("lnml")
+
 DEVICES = ["cpu"]
 if torch is not None:
     DEVICES += ["torch:cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+# What the tests of these folders build on is proved on torch:cpu by those of kernels and
+# objectives, and test_every_device.py fits every estimator there: the repetitions are extras.
+REPEATED = ("estimators", "learning", "solvers")
 
 
 @pytest.fixture(scope="module", params=DEVICES)
@@ -38,3 +48,13 @@ def one_torch_thread():
     """Small tensors are fastest on one thread."""
     if torch is not None:
         torch.set_num_threads(1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the extras, before ``-m`` selects by marks."""
+    folders = [Path(__file__).parent / name for name in REPEATED]
+    for item in items:
+        values = item.callspec.params if hasattr(item, "callspec") else {}
+        if values.get("device") == "torch:cpu" and set(folders) & set(item.path.parents):
+            item.add_marker("extras")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,7 @@ def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) ->
 
 
 def test_fit_on_a_device(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip("torch")
     command = "fit flowers.csv --label species --method lmnn --device"
     for device in ("cpu", "torch:cpu"):
         assert main([*command.split(), device, "-o", f"{device[:5]}.model", "--quiet"]) == 0
@@ -192,7 +194,9 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species -o a.model --pca 0": "pca must be",
     "fit flowers.csv --label species -o a.model --scale log": "scale must be one of",
     "fit flowers.csv --label species -o a.model --drop size": "there are: length",
-    "fit flowers.csv --label species -o a.model --device qpu": "no device",
+    "fit flowers.csv --label species -o a.model --device qpu": "no device"
+    if find_spec("torch")
+    else "needs torch",
     "transform flowers.model none.csv -o z.csv": "does not exist",
     "transform none.model query.csv -o z.csv": "does not exist",
     "transform flowers.csv query.csv -o z.csv": "not an lnml model",

@@ -2,9 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +64,7 @@ def test_compare_resumes(iris, capsys):
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),
-        (["--device", "qpu"], "no device"),
+        (["--device", "qpu"], "no device" if find_spec("torch") else "needs torch"),
     ],
 )
 def test_mistakes_get_one_line(iris, capsys, more, said):
@@ -72,6 +75,7 @@ def test_mistakes_get_one_line(iris, capsys, more, said):
 
 
 def test_compare_on_a_device(iris, capsys):
+    pytest.importorskip("torch")
     results = []
     for device in ("cpu", "torch:cpu"):
         arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-q", "--device", device, "-f"]
@@ -125,25 +129,40 @@ def test_unknown_data_set(tmp_path, monkeypatch, capsys):
     assert "iris" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_workers_end_with_the_command(iris):
-    """Kill -9 leaves no worker behind."""
-    command = [sys.executable, "-m", "lnml", "compare", "iris.csv", "-l", "species", "-j", "2"]
-    command += ["--methods", "ln-lmnn-cv", "--folds", "10", "--resume", "work"]
-    running = subprocess.Popen(command, start_new_session=True)
-    while len(_workers(running.pid)) < 2 or not any((iris / "work").glob("fold*.json")):
-        assert running.poll() is None
+@pytest.fixture
+def start(iris):
+    """Start ``lnml compare`` in the background; whatever of it is left at the end is killed."""
+    started = []
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "lnml", "compare", "iris.csv", "-l", "species"]
+        command += [*arguments, "--resume", "work"]
+        started.append(subprocess.Popen(command, start_new_session=True))
+        return started[-1]
+
+    yield run
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)
+
+
+def wait_until(condition, what, running=None, seconds=100):
+    """Wait for a condition, while a command runs; say what did not happen in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if running is not None:
+            assert running.poll() is None, f"exit code {running.returncode} before {what}"
+        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
         time.sleep(0.05)
-    running.kill()
-    running.wait()
-    deadline = time.monotonic() + 30
-    while _workers(running.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
-def _workers(session):
+def finished_folds():
+    """Files of finished folds, and when they were written."""
+    return {path: path.stat().st_mtime_ns for path in Path("work").glob("fold*.json")}
+
+
+def workers(session):
     """Numbers of the processes of a session that work for joblib."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
@@ -158,17 +177,28 @@ def _workers(session):
 
 
 @pytest.mark.slow
-def test_killed_work_is_kept(iris):
-    """Kill -9 in the middle; the second run does not repeat a finished fold."""
-    command = [sys.executable, "-m", "lnml", "compare", "iris.csv", "-l", "species", "-j", "1"]
-    command += ["--methods", "euclidean,lmnn,ln-lmnn-cv", "--folds", "10", "--resume", "work"]
-    running = subprocess.Popen(command)
-    while len(list((iris / "work").glob("fold*.json"))) < 4:
-        assert running.poll() is None
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_the_command(start):
+    """Kill -9 leaves no worker behind."""
+    running = start("--methods", "ln-lmnn-cv", "--folds", "10", "-j", "2")
+    wait_until(lambda: len(workers(running.pid)) >= 2, "two workers", running)
+    wait_until(finished_folds, "finished fold", running)
     running.kill()
-    running.wait()
-    kept = {path: path.stat().st_mtime_ns for path in (iris / "work").glob("fold*.json")}
-    assert subprocess.run([*command, "-q"], check=False).returncode == 0
-    now = {path: path.stat().st_mtime_ns for path in (iris / "work").glob("fold*.json")}
-    assert len(now) == 30
+    running.wait(timeout=30)
+    wait_until(lambda: not workers(running.pid), "end of the workers", seconds=30)
+
+
+@pytest.mark.slow
+def test_killed_work_is_kept(start):
+    """Kill -9 in the middle; the second run does not repeat a finished fold."""
+    arguments = ["--methods", "euclidean,lmnn,ln-lmnn-cv", "--folds", "4", "-j", "1"]
+    running = start(*arguments)
+    wait_until(lambda: len(finished_folds()) >= 4, "four finished folds", running)
+    running.kill()
+    running.wait(timeout=30)
+    kept = finished_folds()
+    assert len(kept) < 12, "the command was to be killed before its end"
+    assert start(*arguments, "-q").wait(timeout=150) == 0
+    now = finished_folds()
+    assert len(now) == 12
     assert kept.items() <= now.items()

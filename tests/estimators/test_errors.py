@@ -155,3 +155,24 @@ def test_transform_before_fit_and_of_other_width(learner):
         learner.transform(X)
     with pytest.raises(ValueError, match="3 features"):
         learner.fit(X, Y).transform(X[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest"),
+    [(np.float32, 1.5e16), (np.float64, 1e18), (np.float64, 1e151)],
+    ids=["float32", "float64", "large-float64"],
+)
+def test_squares_that_just_do_not_overflow(dtype, largest):
+    """Squares and sums of them stay below 3.4e38 in float32, 1.8e308 in float64."""
+    data = (X * (largest / np.abs(X).max())).astype(dtype)
+    assert LMNN(max_iter=2, tol=0.9).fit(data, Y).components_.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [(np.float32, 2.5e16), (np.float32, 1e18), (np.float64, 2e151)], ids=str
+)
+def test_squares_that_overflow_are_refused(learner, dtype, largest):
+    data = (X * (largest / np.abs(X).max())).astype(dtype)
+    with pytest.raises(ValueError, match=f"squares overflow {dtype.__name__}: rescale"):
+        learner.fit(data, Y)
+    assert not hasattr(learner, "components_")

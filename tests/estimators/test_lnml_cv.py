@@ -286,3 +286,52 @@ def test_base_that_cannot_be_coupled():
 
 def test_memory_is_that_of_the_last_fit():
     assert estimate_memory(LNMLCV(MCML()), 5000, 20) == estimate_memory(MCML(), 5000, 20)
+
+
+@pytest.mark.parametrize(
+    ("base", "grid", "n_folds"),
+    [
+        (LMNN(), [(3, 3, 3), (1, 3, 4), (1, 3, 5), (2, 3, 4), (2, 3, 5)], 2),
+        (MCML(tol=0.5), [(k, k, k) for k in (3, 5, 7, 10, 20, 30)], 5),
+    ],
+    ids=["LMNN", "MCML"],
+)
+def test_every_candidate_of_the_default_grid(base, grid, n_folds):
+    X, y = blobs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LNMLCV(base, tol=0.5, max_rounds=1).fit(X, y)
+    tried = [(p["k_min"], p["k_av"], p["k_max"]) for p in model.cv_results_["params"]]
+    assert tried == grid
+    assert model.n_splits_ == n_folds
+    folds = [key for key in model.cv_results_ if key.startswith("split")]
+    assert len(folds) == n_folds
+
+
+def test_more_neighbors_vote_without_a_scoring_of_ones_own():
+    X, y = blobs()
+    cv = StratifiedKFold(2, shuffle=True, random_state=0)
+    scores = {}
+    for k in (1, 7):
+        ours = LNMLCV(grid=GRID, scoring_neighbors=k, cv_tol=1e-3).fit(X, y).cv_results_
+        theirs = grid_search(LMNN(), GRID, cv, n_neighbors=k).fit(X, y).cv_results_
+        assert_allclose(ours["mean_test_score"], theirs["mean_test_score"])
+        scores[k] = ours["mean_test_score"]
+    assert (scores[1] != scores[7]).all()
+
+
+@pytest.mark.filterwarnings("ignore:LNML stopped")
+def test_a_large_tolerance_holds_for_the_inner_fits_too():
+    """Three iterations meet tol=0.5 and never cv_tol=1e-9, of which a warning tells."""
+    model = LNMLCV(LMNN(max_iter=3), grid=GRID[:1], tol=0.5, cv_tol=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(*blobs())
+    with pytest.warns(ConvergenceWarning, match="fits of the inner cross-validation"):
+        model.set_params(tol=1e-9).fit(*blobs())
+
+
+@pytest.mark.filterwarnings("error")
+def test_rounds_that_were_limited_on_purpose_are_no_news():
+    model = LNMLCV(grid=[(1, 3, 5)], cv_rounds=1).fit(*blobs())
+    assert model.converged_ and model.n_iter_ > 1

@@ -135,3 +135,14 @@ def test_bad_use_of_a_model(wine):
         similarity_graph(model, X[:50])
     with pytest.raises(ValueError, match="weights must be"):
         similarity_graph(model, X, weights="heat")
+
+
+def test_rows_that_list_only_copies_have_the_median_scale():
+    """Rows 0 and 1 are copies, row 5 lists none; the others have scales 2, 3 and 10."""
+    rows, columns = [0, 1, 2, 2, 3, 4, 4], [1, 0, 0, 3, 5, 2, 1]
+    distances = np.array([0.0, 0.0, 2.0, 1.0, 3.0, 10.0, 8.0])
+    graph = similarity_graph(sparse.csr_array((distances, (rows, columns)), shape=(6, 6))).toarray()
+    assert graph[0, 1] == 1.0
+    assert_allclose(graph[2, 0], np.exp(-(2.0**2) / (2.0 * 3.0)), rtol=1e-12)
+    assert_allclose(graph[3, 5], np.exp(-(3.0**2) / (3.0 * 3.0)), rtol=1e-12)
+    assert_allclose(graph[4, 1], np.exp(-(8.0**2) / (10.0 * 3.0)), rtol=1e-12)

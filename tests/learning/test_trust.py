@@ -109,3 +109,8 @@ def test_bad_input():
     for n in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="n must be a whole number"):
             least_trusted(LNML().fit(X[:, :2], y), n)
+
+
+def test_ten_rows_by_default():
+    costs = sparse.csr_array(np.diag(np.arange(12.0, 0.0, -1.0), k=1))
+    assert_array_equal(least_trusted(model_with(costs)), [12, *range(9)])

@@ -1,5 +1,6 @@
 """Model files: the same bits after a reload, and nothing but what was written is loaded."""
 
+import hashlib
 import json
 import struct
 from pathlib import Path
@@ -15,8 +16,12 @@ import lnml
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.errors import InputError
 from lnml.models import Model, fit_model, load_model, save_model
-from lnml.models.store import CHECKSUM, HEADER, _checksum
 from lnml.tables import Preparation, make_table
+
+# The two entries of a file's metadata.
+HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
+# What safetensors calls the types of arrays, and what NumPy does.
+TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8"}
 
 RNG = np.random.default_rng(0)
 N = 48
@@ -112,7 +117,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_byte_can_be_changed(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(content) - 1))
     changed = bytearray(content)
@@ -131,7 +136,7 @@ def test_no_byte_can_be_changed(tmp_path: Path, content: bytes, data: st.DataObj
 
 
 @given(length=st.integers(0, 100_000))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_cut_off_files_are_refused(tmp_path: Path, content: bytes, length: int) -> None:
     path = tmp_path / "cut.model"
     path.write_bytes(content[: length % len(content)])
@@ -139,14 +144,53 @@ def test_cut_off_files_are_refused(tmp_path: Path, content: bytes, length: int) 
         load_model(path)
 
 
+def metadata_of(content: bytes) -> dict[str, str]:
+    size = struct.unpack("<Q", content[:8])[0]
+    return json.loads(content[8 : 8 + size])["__metadata__"]
+
+
+def checksum_of(content: bytes) -> str:
+    """SHA-256 of the JSON text, and of name, type, shape and bytes of every array by name."""
+    size = struct.unpack("<Q", content[:8])[0]
+    entries, data = json.loads(content[8 : 8 + size]), content[8 + size :]
+    digest = hashlib.sha256(entries.pop("__metadata__")[HEADER].encode())
+    for name, entry in sorted(entries.items()):
+        shape = str(tuple(entry["shape"]))
+        digest.update("\0".join(["", name, TYPES[entry["dtype"]], shape, ""]).encode())
+        digest.update(data[slice(*entry["data_offsets"])])
+    return digest.hexdigest()
+
+
 def rewritten(content: bytes, change) -> bytes:
     """Return a file with other content and a right checksum, as a stranger could write it."""
-    size = struct.unpack("<Q", content[:8])[0]
-    metadata = json.loads(content[8 : 8 + size])["__metadata__"]
-    header, arrays = json.loads(metadata[HEADER]), dict(load(content))
+    header, arrays = json.loads(metadata_of(content)[HEADER]), dict(load(content))
     change(header, arrays)
     text = json.dumps(header)
-    return save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+    unsigned = save(arrays, {HEADER: text})
+    return save(arrays, {HEADER: text, CHECKSUM: checksum_of(unsigned)})
+
+
+def test_checksum_is_that_of_text_names_types_shapes_and_bytes(content: bytes) -> None:
+    assert metadata_of(content)[CHECKSUM] == checksum_of(content)
+
+
+OTHER_VIEWS = {
+    "another shape": lambda codes: codes.reshape(N // 2, 2),
+    "another type": lambda codes: codes.view(np.uint64),
+}
+
+
+@pytest.mark.parametrize("view", OTHER_VIEWS.values(), ids=OTHER_VIEWS)
+def test_the_same_bytes_as_another_array_are_another_file(
+    tmp_path: Path, content: bytes, view
+) -> None:
+    arrays = dict(load(content))
+    changed = {**arrays, "codes": view(arrays["codes"])}
+    assert changed["codes"].tobytes() == arrays["codes"].tobytes()
+    path = tmp_path / "changed.model"
+    path.write_bytes(save(changed, metadata_of(content)))
+    with pytest.raises(InputError, match="its checksum is wrong"):
+        load_model(path)
 
 
 def put(part: str, **values):

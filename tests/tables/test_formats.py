@@ -96,6 +96,41 @@ def test_byte_order_mark_spaces_and_blank_lines(tmp_path: Path) -> None:
     assert table.labels.tolist() == ["a", "b", "b"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_are_read_to_the_last_bit(tmp_path: Path) -> None:
+    """Without a word: the option for it is needed before pandas 3.1 and deprecated since."""
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal(500) * 10.0 ** rng.integers(-300, 300, 500)
+    lines = ["x,y", *(f"{number!r},a" for number in numbers.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    np.testing.assert_array_equal(read_frame(tmp_path / "a.csv")["x"], numbers)
+
+
+SEPARATORS = {
+    "comma": ("a.csv", "x,y\n1,p\n2,q\n", ["x", "y"]),
+    "semicolon": ("a.csv", "x;y\n1;p\n2;q\n", ["x", "y"]),
+    "semicolon in a name": ("a.csv", "x;mm,y\n1,p\n2,q\n", ["x;mm", "y"]),
+    "tab in a name": ("a.csv", "x\tmm,y\n1,p\n2,q\n", ["x\tmm", "y"]),
+    "comma in a name": ("a.tsv", "x,mm\ty\n1\tp\n2\tq\n", ["x,mm", "y"]),
+    "comma and semicolon in names": ("a.tsv", "x,mm\ty;z\n1\tp\n2\tq\n", ["x,mm", "y;z"]),
+    "blank line, comma": ("a.csv", "\nx,y\n1,p\n2,q\n", ["x", "y"]),
+    "blank lines, semicolon": ("a.csv", "\n\nx;y\n1;p\n2;q\n", ["x", "y"]),
+    "blank line, tab": ("a.tsv", "\nx\ty\n1\tp\n2\tq\n", ["x", "y"]),
+    "blank line, carriage returns": ("a.csv", "\r\nx;y\r\n1;p\r\n2;q\r\n", ["x", "y"]),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "columns"), SEPARATORS.values(), ids=SEPARATORS)
+def test_separators_and_blank_first_lines(
+    tmp_path: Path, name: str, text: str, columns: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    frame = read_frame(tmp_path / name)
+    assert list(frame.columns) == columns
+    assert frame.iloc[:, 0].tolist() == [1, 2]
+    assert frame.iloc[:, 1].tolist() == ["p", "q"]
+
+
 BAD_TEXT = {
     "long row": ("x,y\n1,a\n2,b,c\n", "line 3: 3 fields, but the header has 2"),
     "short row": ("x,z,y\n1,2,a\n2,b\n", "line 3: 2 fields, but the header has 3"),

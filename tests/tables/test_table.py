@@ -89,6 +89,17 @@ def test_text_with_too_many_categories() -> None:
         make_table(frame, "y")
 
 
+@pytest.mark.parametrize(("count", "accepted"), [(100, True), (101, False)])
+def test_a_hundred_categories_are_the_most(count: int, accepted: bool) -> None:
+    texts = [f"t{i}" for i in range(count)] * 2
+    frame = pd.DataFrame({"z": texts, "y": ["a"] * count + ["b"] * count})
+    if accepted:
+        assert make_table(frame, "y").features["z"].nunique() == count
+    else:
+        with pytest.raises(InputError, match="101 different texts, more than the 100"):
+            make_table(frame, "y")
+
+
 @pytest.mark.parametrize(
     ("values", "note"),
     [
