@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lnml.datasets import load_dataset
 from lnml.evaluation import compare
+from lnml.registry import PAPER_METHODS, built_in, methods_by_name
 from lnml.report.layout import accuracy_table
 from lnml.report.tables import text_table
 
@@ -23,7 +24,7 @@ def main() -> None:
     """Print a table with one row per data set."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="+", help="bundled data sets")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=PAPER_METHODS)
+    parser.add_argument("--methods", nargs="+", choices=built_in(), default=PAPER_METHODS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()

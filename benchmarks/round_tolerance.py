@@ -16,19 +16,20 @@ import numpy as np
 from lnml import LMNN, LNML
 from lnml.datasets import load_dataset
 from lnml.evaluation import compare
+from lnml.learning import alternation
 from lnml.report.tables import text_table
-from lnml.solvers import alternation
+from lnml.solvers import stopping
 
 NAMES = ("sonar", "ionosphere", "wine")
 HEADER = ["data", "loose, %", "tight, %", "difference", "time, tight / loose"]
 TOL = 1e-3
-LOOSE = (alternation.LOOSEST_TOL, alternation.LEAST_SHARE)
+LOOSE = (alternation.LOOSEST_TOL, stopping.LEAST_SHARE)
 TIGHT = (TOL, 0.0)
 
 
 def measure(name: str, rounds: tuple[float, float], n_seeds: int) -> tuple[np.ndarray, float]:
     """Accuracy in percent of every shuffle, and the mean seconds of a fit."""
-    alternation.LOOSEST_TOL, alternation.LEAST_SHARE = rounds
+    alternation.LOOSEST_TOL, stopping.LEAST_SHARE = rounds
     data = load_dataset(name)
     found = [
         compare(data.data, data.target, {"LNML": LNML(LMNN(), tol=TOL)}, seed=seed)

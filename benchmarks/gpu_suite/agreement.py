@@ -16,9 +16,14 @@ from suite.rows import bundled, mnist
 
 from lnml import LMNN
 from lnml.kernels import get_kernels
-from lnml.objectives.lmnn import LMNNProblem, LMNNTask, best_scale
+from lnml.kernels.training import TrainingSet
+from lnml.learning.assignment import Sizes
+from lnml.learning.neighbors import choose_ranked, nearest_neighborhoods, rank_at_metric
+from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.lmnn import LMNNObjective, LMNNTask
 from lnml.objectives.mcml import MCMLTask, target_counts
 from lnml.objectives.nca import NCATask
+from lnml.solvers.problem import ObjectiveProblem
 
 SMALL = ("iris", "wine", "balance_scale", "ionosphere", "sonar")
 TOLERANCE = 1e-5
@@ -89,7 +94,7 @@ def _shared_start(X: np.ndarray, y: np.ndarray) -> tuple[Conditioning, np.ndarra
         conditioning = whiten_pull(kernels, training.points, targets)
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         components = conditioning.to_conditioned(eye)
-        return conditioning, np.sqrt(best_scale(task, components)) * components
+        return conditioning, np.sqrt(task.best_scale(components)) * components
 
 
 def _look(
@@ -116,7 +121,8 @@ def _look(
         nca = NCATask(kernels, conditioning)
         mcml_value, mcml_gradient = mcml.value_and_gradient(components)
         nca_value, nca_gradient = nca.value_and_gradient(components)
-        problem = LMNNProblem(training, 0.5, 1)
+        problem = ObjectiveProblem(LMNNObjective(training, 0.5), 1)
+        ranking = rank_at_metric(problem, training, eye, SIZES.k_max)
         return {
             "lmnn": value,
             "lmnn gradient": gradient,
@@ -126,7 +132,7 @@ def _look(
             "dual matrix": mcml.dual_point(components).matrix,
             "nca": nca_value,
             "nca gradient": nca_gradient,
-            "pairs": assign_at_metric(problem, training, eye, SIZES).targets,
+            "pairs": choose_ranked(problem, training, ranking, SIZES).targets,
         }
 
 

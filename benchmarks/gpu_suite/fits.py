@@ -17,6 +17,7 @@ from suite.rows import mnist, mnist_test
 from gpu_suite.ceilings import Ceilings
 from lnml import LMNN, LNML, MCML, NCA
 from lnml.kernels.torch import TorchKernels
+from lnml.learning.nearest import predict_nearest
 
 COMPONENTS = 164
 MILLION = 1_000_000
@@ -28,7 +29,7 @@ ITERATIONS = 100
 def counted() -> Iterator[dict[str, list[int]]]:
     """Count pairs of every search, and passes over all pairs, while fits run."""
     seen: dict[str, list[int]] = {"within": [], "smoothed": []}
-    names = ("within", "laplacian", "softmax", "class_softmax")
+    names = ("within", "laplacian", "slope_laplacian", "softmax", "class_softmax")
     before = {name: getattr(TorchKernels, name) for name in names}
 
     def within(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -40,6 +41,10 @@ def counted() -> Iterator[dict[str, list[int]]]:
         seen["smoothed"].append(sum(pattern.size for pattern, _, _ in edges))
         return before["laplacian"](self, edges, values)
 
+    def slope_laplacian(self: Any, working: Any, terms: Any, values: Any) -> Any:
+        seen["smoothed"].append(working.targets.size + working.candidates.size)
+        return before["slope_laplacian"](self, working, terms, values)
+
     def passes(name: str) -> Any:
         def one(self: Any, *args: Any, **kwargs: Any) -> Any:
             seen.setdefault("passes", []).append(1)
@@ -47,8 +52,8 @@ def counted() -> Iterator[dict[str, list[int]]]:
 
         return one
 
-    replaced = {"within": within, "laplacian": laplacian}
-    replaced |= {name: passes(name) for name in names[2:]}
+    replaced = {"within": within, "laplacian": laplacian, "slope_laplacian": slope_laplacian}
+    replaced |= {name: passes(name) for name in names[3:]}
     try:
         for name, method in replaced.items():
             setattr(TorchKernels, name, method)

@@ -15,7 +15,10 @@ from suite.report import Group, Table
 
 from gpu_suite.ceilings import Ceilings, seconds
 from lnml.kernels import get_kernels
-from lnml.objectives.lmnn import LMNNTask, best_scale
+from lnml.kernels.training import TrainingSet
+from lnml.learning.neighbors import nearest_neighborhoods
+from lnml.objectives.conditioning import whiten_pull
+from lnml.objectives.lmnn import LMNNTask
 from lnml.objectives.nca import NCATask
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -63,7 +66,7 @@ def _measure(ceilings: Ceilings, X: np.ndarray, y: np.ndarray, rank: int, device
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         data = task.points.data
         axes = np.linalg.eigh(kernels.gram(data, data))[1][:, ::-1].T[:rank]
-        L = np.sqrt(best_scale(task, axes)) * axes
+        L = np.sqrt(task.best_scale(axes)) * axes
         search = seconds(lambda: task.search(L, 0.0, 1.0), 3)
         evaluation = seconds(lambda: task.smoothed(L, 0.15), 5)
         softmax = share = None
@@ -73,7 +76,8 @@ def _measure(ceilings: Ceilings, X: np.ndarray, y: np.ndarray, rank: int, device
             share = 100.0 * 4.0 * n * n * rank / softmax / ceilings.float32
         reached = 100.0 * 2.0 * n * n * rank / search / ceilings.float16
         softmax_ms = None if softmax is None else 1e3 * softmax
-        return [1e3 * search, reached, task.candidates.size, 1e3 * evaluation, softmax_ms, share]
+        pairs = task.working.candidates.size
+        return [1e3 * search, reached, pairs, 1e3 * evaluation, softmax_ms, share]
 
 
 def draw(group: Group, path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -123,12 +122,11 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     what LMNN does first: a search at the best multiple of the identity, in its conditioned
     coordinates, that looks further by the margin of its working set.
     """
-    from lnml.conditioning import whiten_pull
-    from lnml.neighborhoods.learned import nearest_neighborhoods
-    from lnml.objectives.contract import TrainingSet
-
     from lnml.kernels import get_kernels
-    from lnml.objectives.lmnn import LMNNTask, best_scale
+    from lnml.kernels.training import TrainingSet
+    from lnml.learning.neighbors import nearest_neighborhoods
+    from lnml.objectives.conditioning import whiten_pull
+    from lnml.objectives.lmnn import LMNNTask
     from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])
@@ -140,14 +138,14 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
 
         def plain() -> None:
             embedding = kernels.embed(training.points, identity)
-            reach = kernels.row_maximum(kernels.distances(embedding, targets), targets)
+            reach = kernels.arrays.row_maximum(kernels.distances(embedding, targets), targets)
             found[:] = [kernels.within(embedding, 1.0 + reach)]
 
         plain_seconds, peak = repeat(plain, times)
         conditioning = whiten_pull(kernels, training.points, targets)
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         start = conditioning.to_conditioned(identity)
-        start = start * np.sqrt(best_scale(task, start))
+        start = start * np.sqrt(task.best_scale(start))
         first_seconds, _ = repeat(lambda: task.search(start, FIRST_SMOOTHING, FIRST_MARGIN), times)
         return Reply(
             {
@@ -155,7 +153,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
                 "peak_mb": peak,
                 "n_pairs": found[0].size,
                 "first_seconds": median(first_seconds),
-                "first_n_pairs": task.candidates.size,
+                "first_n_pairs": task.working.candidates.size,
             }
         )
 
@@ -165,20 +163,24 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
 
 
 def assign(X: np.ndarray, y: np.ndarray, sizes: list[int], repeats: int = 1, **_: Any) -> Reply:
-    """Time the assignment step at the identity, with its searches."""
-    from lnml.neighborhoods.assignment import Sizes
-    from lnml.neighborhoods.learned import assign_at_metric
-    from lnml.objectives.contract import TrainingSet
-
+    """The assignment step at the identity, with its searches."""
     from lnml.kernels import get_kernels
-    from lnml.objectives.lmnn import LMNNProblem
+    from lnml.kernels.training import TrainingSet
+    from lnml.learning.assignment import Sizes
+    from lnml.learning.neighbors import choose_ranked, rank_at_metric
+    from lnml.objectives.lmnn import LMNNObjective
+    from lnml.solvers.problem import ObjectiveProblem
 
-    kernels, identity = get_kernels(), np.eye(X.shape[1])
+    kernels, identity, bounds = get_kernels(), np.eye(X.shape[1]), Sizes(*sizes)
 
     def measure(rows: slice, times: int) -> Reply:
         training = TrainingSet.from_labels(X[rows], y[rows], kernels)
-        problem = LMNNProblem(training, 0.5, 1)
-        step = partial(assign_at_metric, problem, training, identity, Sizes(*sizes))
+        problem = ObjectiveProblem(LMNNObjective(training, 0.5), 1)
+
+        def step() -> Any:
+            ranking = rank_at_metric(problem, training, identity, bounds.k_max)
+            return choose_ranked(problem, training, ranking, bounds)
+
         seconds, peak = repeat(step, times)
         return Reply({"seconds": median(seconds), "peak_mb": peak})
 
@@ -196,6 +198,8 @@ def choose_given(
     from scipy import sparse
 
     from lnml.kernels.cpu.assignment import choose
+    from lnml.kernels.cpu.ranking import rank_sparse
+    from lnml.learning.assignment import assign_neighborhoods
 
     least, average, most = sizes
     n = y.size
@@ -252,11 +256,10 @@ def highs(
 def softmax_lnml(
     X: np.ndarray, y: np.ndarray, scale: float, method: str = "mcml", repeats: int = 5, **_: Any
 ) -> Reply:
-    """Time value and gradient of lnml's MCML or NCA at ``scale`` times the identity."""
-    from lnml.conditioning import whiten_pull
-    from lnml.objectives.contract import TrainingSet
-
+    """Value and gradient of lnml's MCML or NCA at ``scale`` times the identity."""
     from lnml.kernels import get_kernels
+    from lnml.kernels.training import TrainingSet
+    from lnml.objectives.conditioning import whiten_pull
     from lnml.objectives.mcml import MCMLTask, target_counts
     from lnml.objectives.nca import NCATask
 

@@ -53,11 +53,11 @@ def cpu_model() -> str:
     return " ".join([found.get("model name", "unknown"), *(f"({name})" for name in wide[-1:])])
 
 
-def commit() -> str:
-    """Return the commit, with a mark if the library or the benchmarks were changed after it."""
+def commit(root: Path = ROOT) -> str:
+    """Commit of a working tree, marked if library or benchmarks differ from it."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(ROOT), *arguments]
+        command = ["git", "-C", str(root), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
