@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from lnml.evaluation.methods import METHODS, PAPER_METHODS, methods_by_name
 from sklearn.exceptions import ConvergenceWarning
 
 from lnml.datasets import load_dataset

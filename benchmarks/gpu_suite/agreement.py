@@ -7,10 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lnml.conditioning import Conditioning, whiten_pull
-from lnml.neighborhoods.assignment import Sizes
-from lnml.neighborhoods.learned import assign_at_metric, nearest_neighborhoods
-from lnml.objectives.contract import TrainingSet
 from suite.report import Group, Line, Table
 from suite.rows import bundled, mnist
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from lnml.evaluation.nearest import predict_nearest
 from mixture import make_mixture
 from suite.report import Group, Line, Table
 from suite.rows import mnist, mnist_test

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from lnml.conditioning import whiten_pull
-from lnml.neighborhoods.learned import nearest_neighborhoods
-from lnml.objectives.contract import TrainingSet
 from mixture import make_mixture
 from suite.report import Group, Table
 

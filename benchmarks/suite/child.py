@@ -193,8 +193,6 @@ def choose_given(
     rows: np.ndarray, columns: np.ndarray, costs: np.ndarray, y: np.ndarray, sizes: list[int]
 ) -> Reply:
     """Assign from given costs of all pairs, and from those of the K_max cheapest of each row."""
-    from lnml.neighborhoods.assignment import assign_neighborhoods
-    from lnml.neighborhoods.ranking import rank_sparse
     from scipy import sparse
 
     from lnml.kernels.cpu.assignment import choose
