@@ -40,8 +40,8 @@ INTRODUCTION = """\
 `python benchmarks/restructuring.py` writes this page. Both commits took turns, each time in a \
 fresh process; figures are medians (processes of each commit: {repeats}). Seconds are those of a \
 whole fit, in a process the best of {inner} where it takes less than {short:g} s. {memory} \
-Searches are full searches for impostors; evaluations are those that the history of a fit counts, where it does. \
-«Objective equal»: «yes», to the last digit and in all processes, or the largest relative \
+Searches are full searches for impostors; evaluations are those that the history of a fit counts, \
+where it does. «Objective equal»: «yes», to the last digit and in all processes, or the largest relative \
 difference.
 """
 MEMORY = f"""\
