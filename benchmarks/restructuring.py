@@ -41,8 +41,8 @@ INTRODUCTION = """\
 fresh process; figures are medians (processes of each commit: {repeats}). Seconds are those of a \
 whole fit, in a process the best of {inner} where it takes less than {short:g} s. {memory} \
 Searches are full searches for impostors; evaluations are those that the history of a fit counts, \
-where it does. «Objective equal»: «yes», to the last digit and in all processes, or the largest relative \
-difference.
+where it does. «Objective equal»: «yes», to the last digit and in all processes, or the largest \
+relative difference.
 """
 MEMORY = f"""\
 Memory is the growth of the resident set's peak, in MB (10⁶ bytes), above the state after a first \
