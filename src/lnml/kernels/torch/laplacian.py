@@ -23,11 +23,13 @@ def slope_laplacian(
     working: TorchWorkingSet, terms: Hinge, values: torch.Tensor, room: int
 ) -> torch.Tensor:
     """See :meth:`lnml.kernels.protocol.Kernels.slope_laplacian`."""
+    # Joined first: that takes most memory, and the weights are not there yet.
+    graph = working.joined.graph
     weights = [
         _signed(working.targets, terms.target_weights, 1.0),
         _signed(working.candidates, terms.candidate_weights, -1.0),
     ]
-    return _product(working.joined.graph, weights, values, room)
+    return _product(graph, weights, values, room)
 
 
 def _product(
