@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sklearn
 
-from lnml import ITML, LMNN, LNML, MCML, estimate_memory
+from lnml import ITML, LMNN, LNML, MCML, estimate_memory, memory, registry
 from lnml.datasets import load_dataset
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
@@ -62,3 +63,22 @@ def test_costs_do_not_need_all_impostors_at_once():
 def test_no_figure_for_itml():
     with pytest.raises(TypeError, match="number of constraints"):
         estimate_memory(ITML(), 1000, 20)
+
+
+class Outside(LMNN):
+    """A learner that the registry does not list."""
+
+
+@pytest.mark.parametrize("estimator", [Outside(), LNML(Outside()), None, LMNN, "LMNN()"])
+def test_no_figure_for_what_is_not_known(estimator):
+    with pytest.raises(TypeError, match=r"does not know .*: it knows MCML, LMNN"):
+        estimate_memory(estimator, 1000, 20)
+
+
+def test_a_learner_that_keeps_copies_of_the_data_alone(monkeypatch):
+    """It takes less than one with a working set, and grows as the data do."""
+    entry = replace(registry.learner("lmnn"), work=registry.Work.DATA)
+    with_pairs = estimate_memory(LMNN(), 1000, 20)
+    monkeypatch.setattr(memory, "LEARNERS", (entry,))
+    assert estimate_memory(LMNN(), 1000, 20) < with_pairs
+    assert estimate_memory(LMNN(), 2000, 20) > 1.5 * estimate_memory(LMNN(), 1000, 20)

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +21,10 @@ def test_all_names_are_there() -> None:
 def test_import_is_quick() -> None:
     code = "import sys, lnml; assert not {'numpy', 'sklearn', 'numba'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_one_version() -> None:
+    """Of the package as installed, of its code and of its citation."""
+    assert lnml.__version__ == version("lnml")
+    citation = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {lnml.__version__}\n" in citation

@@ -14,7 +14,7 @@ from lnml import LMNN
 from lnml.kernels import get_kernels
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import Sizes
-from lnml.learning.neighbors import choose_ranked, nearest_neighborhoods, rank_at_metric
+from lnml.learning.targets import choose_ranked, nearest_neighborhoods, rank_at_metric
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.lmnn import LMNNObjective, LMNNTask
 from lnml.objectives.mcml import MCMLTask, target_counts

@@ -16,7 +16,7 @@ from suite.rows import mnist, mnist_test
 from gpu_suite.ceilings import Ceilings
 from lnml import LMNN, LNML, MCML, NCA
 from lnml.kernels.torch import TorchKernels
-from lnml.learning.nearest import predict_nearest
+from lnml.learning.knn import predict_nearest
 
 COMPONENTS = 164
 MILLION = 1_000_000

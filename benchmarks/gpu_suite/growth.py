@@ -13,7 +13,7 @@ from suite.report import Group, Table
 from gpu_suite.ceilings import Ceilings, seconds
 from lnml.kernels import get_kernels
 from lnml.kernels.training import TrainingSet
-from lnml.learning.neighbors import nearest_neighborhoods
+from lnml.learning.targets import nearest_neighborhoods
 from lnml.objectives.conditioning import whiten_pull
 from lnml.objectives.lmnn import LMNNTask
 from lnml.objectives.nca import NCATask

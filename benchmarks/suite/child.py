@@ -124,7 +124,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     """
     from lnml.kernels import get_kernels
     from lnml.kernels.training import TrainingSet
-    from lnml.learning.neighbors import nearest_neighborhoods
+    from lnml.learning.targets import nearest_neighborhoods
     from lnml.objectives.conditioning import whiten_pull
     from lnml.objectives.lmnn import LMNNTask
     from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
@@ -167,7 +167,7 @@ def assign(X: np.ndarray, y: np.ndarray, sizes: list[int], repeats: int = 1, **_
     from lnml.kernels import get_kernels
     from lnml.kernels.training import TrainingSet
     from lnml.learning.assignment import Sizes
-    from lnml.learning.neighbors import choose_ranked, rank_at_metric
+    from lnml.learning.targets import choose_ranked, rank_at_metric
     from lnml.objectives.lmnn import LMNNObjective
     from lnml.solvers.problem import ObjectiveProblem
 

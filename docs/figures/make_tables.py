@@ -7,23 +7,12 @@ A test fails where a file is not as this script would write it.
 
 from pathlib import Path
 
+import lnml
 from lnml.contract import MetricLearner
 from lnml.registry import LEARNERS, PAPER_METHODS, Learner, built_in
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = "begin: written by docs/figures/make_tables.py", "end: docs/figures/make_tables.py"
-# Public names that are no metric learners, with their modules.
-OTHERS = {
-    "LNML": "estimators.lnml",
-    "LNMLCV": "estimators.lnml_cv",
-    "Neighborhoods": "core.neighborhoods",
-    "assign_neighborhoods": "learning.assignment",
-    "estimate_memory": "memory",
-    "least_trusted": "learning.trust",
-    "similarity_graph": "learning.similarity",
-}
-
-
 # LMNN, the base that LNML has by default, comes first.
 ORDER = ["lmnn", *(entry.key for entry in LEARNERS if entry.key != "lmnn")]
 AROUND = (
@@ -36,10 +25,8 @@ AROUND = (
 
 def exports() -> str:
     """Imports for type checkers, and __all__."""
-    learners = {entry.class_name: f"estimators.{entry.module}" for entry in LEARNERS}
-    modules = {**OTHERS, **learners}
-    imports = sorted(f"    from lnml.{module} import {name}" for name, module in modules.items())
-    names = sorted(modules)
+    imports = sorted(f"    from {module} import {name}" for name, module in lnml._MODULES.items())
+    names = sorted(lnml._MODULES)
     listed = "\n".join(f'    "{name}",' for name in names)
     return "\n".join(["if TYPE_CHECKING:", *imports, "", "__all__ = [", listed, "]"])
 

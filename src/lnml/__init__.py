@@ -52,13 +52,14 @@ _MODULES = {entry.class_name: f"lnml.estimators.{entry.module}" for entry in LEA
 }
 
 
-# scikit-learn and Numba take seconds to import; `lnml --help` needs neither.
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'lnml' has no attribute {name!r}")
-    value = getattr(import_module(_MODULES[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    # scikit-learn and Numba take seconds to import; `lnml --help` needs neither.
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'lnml' has no attribute {name!r}")
+        value = getattr(import_module(_MODULES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from lnml.core.pairs import Pattern
 from lnml.core.solution import Solution
 from lnml.estimators.base import MetricLearner
 from lnml.kernels.training import TrainingSet
-from lnml.learning.neighbors import nearest_neighborhoods
+from lnml.learning.targets import nearest_neighborhoods
 
 __all__ = [
     "FitState",

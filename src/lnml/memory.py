@@ -32,9 +32,9 @@ def estimate_memory(
     Parameters
     ----------
     estimator : estimator
-        LMNN, MCML, NCA, MMC, SupportVectorMetric or RelativeComparisons, or LNML or LNMLCV
-        around one of them, not necessarily fitted. Of LNMLCV the last fit is meant, on all
-        rows; with ``n_jobs`` every process needs memory of its own. Others are refused.
+        A metric learner of this library, or LNML or LNMLCV around one, not necessarily
+        fitted. ITML and learners from outside are refused. Of LNMLCV the last fit is
+        meant, on all rows; with ``n_jobs`` every process needs memory of its own.
     n_samples, n_features : int
         Shape of the training data.
     dtype : dtype, default=float64
@@ -61,7 +61,7 @@ def estimate_memory(
         itemsize = 8 if work is Work.ROOTS else itemsize
         return total + square + _torch_scratch(n_samples, pairs, itemsize, str(device))
     if work is Work.SOFTMAX:
-        # Imported here: the compiled kernels would slow `import lnml` down.
+        # Imported here: numba takes a second to import.
         from lnml.kernels.cpu.pair_weights import scratch_bytes as softmax_bytes
 
         return total + square + softmax_bytes(n_samples)
@@ -71,7 +71,8 @@ def estimate_memory(
         # All but the sorted copy of the data are float64.
         total += (DATA_COPIES - 1) * n_samples * n_features * (8 - itemsize)
         return total + square + scratch_bytes(n_samples)
-    return total + square + n_samples * CANDIDATES_PER_ROW * PAIR_BYTES
+    pairs = n_samples * CANDIDATES_PER_ROW if work is Work.CANDIDATES else 0
+    return total + square + pairs * PAIR_BYTES
 
 
 def _work_of(estimator: Any) -> Work:

@@ -24,6 +24,7 @@ GROUP = "lnml.methods"
 class Work(Enum):
     """What a fit keeps in memory besides copies of the data (docs/performance.md)."""
 
+    DATA = "nothing else"
     CANDIDATES = "a working set of impostors"
     SOFTMAX = "sums over all pairs of rows, streamed"
     ROOTS = "sums over all pairs of rows in float64, streamed"
@@ -70,12 +71,12 @@ class Learner:
         Its page in ``docs/``.
     work : Work
         What its fits keep in memory.
+    proof : str
+        What a fit proves.
     name : str
         As tables show it; by default the name of the class.
     seeded : bool
         Whether fits draw random numbers by default.
-    proof : str
-        What a fit proves.
     """
 
     key: str
@@ -84,9 +85,9 @@ class Learner:
     summary: str
     page: str
     work: Work
+    proof: str
     name: str = ""
     seeded: bool = False
-    proof: str = "duality gap"
 
     @property
     def estimator_class(self) -> type:
@@ -110,9 +111,17 @@ LEARNERS = (
         "maximally collapsing metric learning",
         "mcml.md",
         Work.SOFTMAX,
-        proof="duality gap, where a bound can be proved",
+        "duality gap, where a bound can be proved",
     ),
-    Learner("lmnn", "LMNN", "lmnn", "large margin nearest neighbours", "lmnn.md", Work.CANDIDATES),
+    Learner(
+        "lmnn",
+        "LMNN",
+        "lmnn",
+        "large margin nearest neighbours",
+        "lmnn.md",
+        Work.CANDIDATES,
+        "duality gap",
+    ),
     Learner(
         "nca",
         "NCA",
@@ -120,7 +129,7 @@ LEARNERS = (
         "neighbourhood components analysis",
         "nca.md",
         Work.SOFTMAX,
-        proof="nothing: the problem is not convex",
+        "nothing: the problem is not convex",
     ),
     Learner(
         "itml",
@@ -129,9 +138,12 @@ LEARNERS = (
         "information-theoretic metric learning",
         "itml.md",
         Work.CONSTRAINTS,
+        "duality gap",
         seeded=True,
     ),
-    Learner("mmc", "MMC", "mmc", "Xing et al., full or diagonal", "mmc.md", Work.ROOTS),
+    Learner(
+        "mmc", "MMC", "mmc", "Xing et al., full or diagonal", "mmc.md", Work.ROOTS, "duality gap"
+    ),
     Learner(
         "support-vector",
         "SupportVectorMetric",
@@ -139,6 +151,7 @@ LEARNERS = (
         "Nguyen & Guo",
         "frobenius.md",
         Work.CANDIDATES,
+        "duality gap",
         name="SupportVector",
     ),
     Learner(
@@ -148,6 +161,7 @@ LEARNERS = (
         "Schultz & Joachims, weights of features or of given directions",
         "frobenius.md",
         Work.CANDIDATES,
+        "duality gap",
     ),
 )
 

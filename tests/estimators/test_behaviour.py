@@ -5,9 +5,9 @@ import pytest
 from learners import ALL, COUPLED, METHODS, short_name
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from toy_data import blobs
+from toy_data import blobs, small_dataset
 
-from lnml import LMNN, LNML
+from lnml import LMNN, LNML, registry
 from lnml.datasets import load_dataset
 
 LEARNERS = [*METHODS, *COUPLED]
@@ -135,3 +135,32 @@ def test_order_of_rows_comes_back(rows):
     assert (y[rows] == y[columns]).all()
     assert (rows != columns).all()
     assert_allclose(np.bincount(rows, minlength=len(y)), model.n_target_neighbors_)
+
+
+WARM = [learner for learner in LEARNERS if "warm_start" in learner.get_params()]
+
+
+@pytest.mark.parametrize("learner", WARM, ids=short_name)
+def test_the_first_fit_of_a_warm_start_is_cold(learner):
+    X, y = small_dataset("wine", n_rows=60)
+    cold = clone(learner).fit(X, y)
+    first = clone(learner).set_params(warm_start=True).fit(X, y)
+    np.testing.assert_array_equal(first.components_, cold.components_)
+    assert first.objective_ == cold.objective_
+
+
+def test_parameters_may_end_as_fitted_attributes_do():
+    class Underscored(LMNN):
+        def __init__(self, *, lambda_=0.5):
+            super().__init__()
+            self.lambda_ = lambda_
+
+    X, y = small_dataset("iris", n_rows=60)
+    assert Underscored(lambda_=0.7).fit(X, y).get_params() == {"lambda_": 0.7}
+
+
+@pytest.mark.parametrize("entry", registry.LEARNERS, ids=lambda entry: entry.key)
+def test_a_gap_where_the_registry_says_so(entry):
+    X, y = small_dataset("iris", n_rows=60)
+    gap = entry.make(0).fit(X, y).duality_gap_
+    assert (gap is None) == entry.proof.startswith("nothing")

@@ -9,7 +9,7 @@ from lnml import LMNN, LNML, MCML
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Solution
 from lnml.learning.alternation import alternate
-from lnml.learning.neighbors import Assignment
+from lnml.learning.targets import Assignment
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -1,1 +1,1 @@
-"""The nouns of the library: points, pairs, neighbourhoods, solutions. Imports nothing of ours."""
+"""The nouns of the library: points, pairs, neighbourhoods, solutions. Imports no other layer."""

@@ -100,7 +100,8 @@ class Monitor:
             self._show(record)
         if self.callback is not None:
             state = FitState(self.method, dict(record), components())
-            self.stopped = self.callback(state) is True
+            answer = self.callback(state)
+            self.stopped = isinstance(answer, bool | np.bool_) and bool(answer)
         return self.stopped or (self.rule is not None and self.rule(record))
 
     def within(self, prefix: str, rule: StoppingRule | None = None) -> Monitor:

@@ -1,4 +1,4 @@
-"""Who should be near whom, as an object."""
+"""Target neighbours of every row."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from lnml.core.neighborhoods import Neighborhoods
 class DualPoint(NamedTuple):
     """A dual point, seen through what a bound needs of it.
 
-    The points of two sets of dual variables mix as the variables do.
+    Mixing two sets of dual variables mixes their points in the same shares.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class DualPoint(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """A full look at one metric: what it costs, what is proved, and what it lacks.
+    """The exact objective of a metric, a lower bound, and directions that would improve it.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Certificate(NamedTuple):
     n_active: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """A metric with what is known about it.
 

@@ -64,10 +64,13 @@ class WarmStart:
     at_end_of_path: bool = False
     search: Search | None = None
 
-    @property
-    def is_warm(self) -> bool:
-        """Whether a solver can begin near its end."""
-        return self.multipliers is not None or self.at_end_of_path
+    def helps_at(self, components: np.ndarray) -> bool:
+        """Whether a solver that starts at components (r x d) can begin near its end.
+
+        Multipliers help at any metric, the end of a barrier path at that end alone.
+        """
+        at_end = self.at_end_of_path and np.array_equal(self.components, components)
+        return self.multipliers is not None or at_end
 
     def take_search(self, components: np.ndarray) -> Search | None:
         """Hand the search over, if it was made at this metric.

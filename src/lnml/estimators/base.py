@@ -30,7 +30,7 @@ from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array, like
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import warn_small_classes
-from lnml.learning.neighbors import nearest_neighborhoods
+from lnml.learning.targets import nearest_neighborhoods
 from lnml.solvers.problem import resumable
 
 # Set when the input is checked, before anything is learned.
@@ -96,9 +96,9 @@ class MetricEstimator(MahalanobisMetric):
 
     def _store(self, learned: Learned, given: Any) -> None:
         """Set the fitted attributes; nothing of an earlier fit stays."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            if name not in INPUT_ATTRIBUTES:
-                delattr(self, name)
+        kept = {*INPUT_ATTRIBUTES, *self.get_params(deep=False)}
+        for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
+            delattr(self, name)
         solution = learned.solution
         self.components_ = like(solution.components.astype(learned.dtype, copy=False), given)
         self.objective_ = solution.objective
@@ -208,6 +208,17 @@ class MetricLearner(ComponentsLearner, ABC):
             return self.default_targets(training, rows.labels)
         checked = check_target_neighbors(given, rows.codes)
         return training.kernels.pattern(checked.renumbered(np.argsort(training.order)))
+
+
+def solution_of(model: Any) -> Solution:
+    """Return what a fitted estimator found, for one that offers it as its own."""
+    return Solution(
+        host_array(model.components_),
+        model.objective_,
+        gap=model.duality_gap_,
+        converged=model.converged_,
+        history=model.history_,
+    )
 
 
 def target_attributes(targets: Neighborhoods | None, training: TrainingSet) -> dict[str, Any]:

@@ -6,13 +6,28 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.metadata_routing import MetadataRouter
 
-from lnml.estimators.base import MetricLearner
+from lnml.estimators.base import MetricEstimator, MetricLearner
 from lnml.estimators.lmnn import LMNN
-from lnml.kernels import device_of
+from lnml.kernels import device_of, get_kernels
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.learning.coupling import Coupling
+
+
+class CoupledEstimator(MetricEstimator):
+    """Base of the estimators that learn neighbourhoods for a base estimator."""
+
+    estimator: Any
+
+    def kernels_for(self, X: Any) -> Kernels:
+        """Kernels of the device that is named here or by the base estimator, else of X."""
+        return get_kernels(coupled_device(self.device, self.estimator, X))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Neighbourhoods are learned, so nothing is routed to the base estimator."""
+        return MetadataRouter(owner=self)
 
 
 def coupled_base(estimator: Any) -> MetricLearner:

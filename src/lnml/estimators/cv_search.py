@@ -21,11 +21,11 @@ from lnml.kernels import get_kernels
 from lnml.kernels.tensors import host_array, matmul
 from lnml.learning.assignment import Sizes
 from lnml.learning.coupling import Coupling
-from lnml.learning.nearest import predict_nearest
+from lnml.learning.knn import predict_nearest
 
 
 @dataclass(frozen=True)
-class Search:
+class FoldSearch:
     """What all folds have in common; runs one of them.
 
     Attributes

@@ -19,6 +19,7 @@ from lnml.estimators.validation import (
     check_training_data,
     refuse_overflow,
     refuse_unknown,
+    set_features,
 )
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array
@@ -198,8 +199,7 @@ class ITML(MetricEstimator):
             points = np.concatenate([ends[:, 0], ends[:, 1]])
             rows = np.arange(len(ends))
             bounds = self._bounds(points, rows, rows + len(ends))
-            self.n_features_in_ = ends.shape[2]
-            self.__dict__.pop("feature_names_in_", None)
+            set_features(self, ends.shape[2])
             return self._learn(ends[:, 0], ends[:, 1], similar, bounds, monitor, {})
 
         return self._fit(pairs, learn)

@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metadata_routing import MetadataRouter
 
 from lnml.core.checks import check_between, check_integer
 from lnml.core.monitor import Monitor
 from lnml.estimators.base import (
     Learned,
-    MetricEstimator,
     target_attributes,
     warm_components,
 )
-from lnml.estimators.coupled import coupled, coupled_base, coupled_device
+from lnml.estimators.coupled import CoupledEstimator, coupled, coupled_base
 from lnml.estimators.validation import check_training_data, refuse_unknown
-from lnml.kernels import get_kernels
 from lnml.kernels.protocol import Kernels
 from lnml.learning.assignment import check_sizes, warn_small_classes
 
 
-class LNML(MetricEstimator):
+class LNML(CoupledEstimator):
     """Learn the metric and the neighbourhoods it is learned from, in turn.
 
     Starting from the metric of the base estimator's ``init``, every round first
@@ -165,7 +162,7 @@ class LNML(MetricEstimator):
                 "target_costs_": coupling.target_costs(sizes, found),
                 "estimator_": base,
             }
-            # Where rounds ended by themselves, it is the last metric that its solver gave up.
+            # If the rounds ended before max_rounds, the last metric solve hit its own limit.
             limit, value = "max_rounds", None
             if len(found.history) < max_rounds:
                 limit = "estimator__max_iter"
@@ -173,14 +170,6 @@ class LNML(MetricEstimator):
             return Learned(found, coupling.training.points.dtype, attributes, limit, value)
 
         return self._fit(X, learn)
-
-    def kernels_for(self, X: Any) -> Kernels:
-        """Kernels of the device that is named here or by the base estimator, else of X."""
-        return get_kernels(coupled_device(self.device, self.estimator, X))
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Neighbourhoods are learned, so nothing is routed to the base estimator."""
-        return MetadataRouter(owner=self)
 
     def _start(self, initial: np.ndarray, given: np.ndarray | None) -> np.ndarray:
         """Components of M0: given, of a warm start, or what the base estimator starts from."""

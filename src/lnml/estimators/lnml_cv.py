@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.parallel import Parallel, delayed
 
 from lnml.core.checks import check_between, check_integer
 from lnml.core.monitor import Monitor
-from lnml.core.solution import Solution
 from lnml.core.warn import warn_user
-from lnml.estimators.base import Learned, MetricEstimator, MetricLearner
-from lnml.estimators.coupled import coupled, coupled_base, coupled_device
+from lnml.estimators.base import Learned, MetricLearner, solution_of
+from lnml.estimators.coupled import CoupledEstimator, coupled, coupled_base, coupled_device
 from lnml.estimators.cv_results import CandidateFit, search_results
-from lnml.estimators.cv_search import Search
+from lnml.estimators.cv_search import FoldSearch
 from lnml.estimators.lnml import LNML
 from lnml.estimators.validation import (
     TrainingRows,
@@ -31,9 +30,7 @@ from lnml.estimators.validation import (
     check_training_data,
     refuse_unknown,
 )
-from lnml.kernels import get_kernels
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.tensors import host_array
 from lnml.learning.assignment import Sizes, check_sizes
 
 # docs/lnml_cv.md explains how these follow from the paper.
@@ -52,7 +49,7 @@ DELEGATED = (
 )
 
 
-class LNMLCV(MetricEstimator):
+class LNMLCV(CoupledEstimator):
     """LNML that chooses its neighbourhood sizes by cross-validation.
 
     Every candidate of ``grid`` is fitted on the training part of every fold and
@@ -215,21 +212,11 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             model = self._refit(X, y, chosen["best_params_"], start)
             attributes = {name: getattr(model, name) for name in DELEGATED}
             attributes |= {**chosen, "best_estimator_": model, "n_splits_": len(splits)}
-            solution = Solution(
-                host_array(model.components_),
-                model.objective_,
-                gap=model.duality_gap_,
-                converged=self._met_its_rule(model),
-                history=model.history_,
-            )
+            solution = replace(solution_of(model), converged=self._met_its_rule(model))
             # The final fit has warned already, if there was a reason.
             return Learned(solution, solution.components.dtype, attributes, limit="")
 
         return self._fit(X, learn)
-
-    def kernels_for(self, X: Any) -> Kernels:
-        """Kernels of the device that is named here or by the base estimator, else of X."""
-        return get_kernels(coupled_device(self.device, self.estimator, X))
 
     def _refit(self, X: Any, y: Any, best_params: dict[str, Any], start: np.ndarray) -> LNML:
         """Fit the best candidate on all rows, from the metric of a fold or from M0."""
@@ -242,7 +229,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         )
         with warnings.catch_warnings():
             if model.max_rounds < self.max_rounds:
-                # To stop there was the choice; what else can be amiss is checked below.
+                # Stopping at this round was chosen. `_met_its_rule` checks the metric.
                 warnings.simplefilter("ignore", ConvergenceWarning)
             return model._fit_from(X, y, start if self.warm_grid else None)
 
@@ -258,10 +245,6 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 ConvergenceWarning,
             )
         return exact
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Neighbourhoods are learned, so nothing is routed to the base estimator."""
-        return MetadataRouter(owner=self)
 
     def _candidates(
         self, base: MetricLearner, rows: TrainingRows, kernels: Kernels
@@ -308,7 +291,9 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
                 ) from error
         return splits
 
-    def _search(self, base: MetricLearner, device: str, grid: list[Sizes], n_rows: int) -> Search:
+    def _search(
+        self, base: MetricLearner, device: str, grid: list[Sizes], n_rows: int
+    ) -> FoldSearch:
         """Check the other parameters and gather what a fold of at least n_rows needs."""
         n_neighbors = check_integer("scoring_neighbors", self.scoring_neighbors, 1)
         if n_neighbors > n_rows:
@@ -318,7 +303,7 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             )
         classifier = KNeighborsClassifier(n_neighbors)
         plain = self.scoring is None and n_neighbors == 1
-        return Search(
+        return FoldSearch(
             base=base,
             device=device,
             grid=grid,

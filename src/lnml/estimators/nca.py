@@ -137,7 +137,7 @@ class NCA(ComponentsLearner):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 monitor=monitor,
-                keep_scale=self.warm_start,
+                keep_scale=self.warm_start and hasattr(self, "components_"),
             )
             return Learned(solution, training.points.dtype, {"classes_": rows.classes})
 

@@ -12,7 +12,7 @@ from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Pattern
 from lnml.estimators.base import Learned, MetricLearner, nearest_targets
-from lnml.estimators.validation import check_triplets
+from lnml.estimators.validation import check_triplets, set_features
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array
 from lnml.kernels.training import TrainingSet
@@ -65,8 +65,7 @@ class TripletLearner(MetricLearner):
         def learn(kernels: Kernels, monitor: Monitor) -> Learned:
             checked = check_triplets(host_array(triplets))
             self.check_parameters()
-            self.n_features_in_ = checked.shape[2]
-            self.__dict__.pop("feature_names_in_", None)
+            set_features(self, checked.shape[2])
             if isinstance(self.init, str) and self.init == "lda":
                 raise ValueError("init='lda' needs classes, triplets have none: use another init")
             training, targets, impostors = _as_rows(checked, kernels)

@@ -12,11 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
 from lnml.core.monitor import Monitor
-from lnml.core.solution import Solution
-from lnml.estimators.base import Learned, MetricEstimator
+from lnml.estimators.base import Learned, MetricEstimator, solution_of
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.tensors import host_array
-from lnml.learning.nearest import predict_nearest
+from lnml.learning.knn import predict_nearest
 
 
 class TunedMetric(MetricEstimator):
@@ -75,17 +73,10 @@ class TunedMetric(MetricEstimator):
             chosen = candidates[int(np.argmax(scores))]
             model = clone(self.estimator).set_params(**chosen).fit(X, y)
             self.n_features_in_ = X.shape[1]
-            components = host_array(model.components_)
-            solution = Solution(
-                components,
-                model.objective_,
-                gap=model.duality_gap_,
-                converged=model.converged_,
-                history=model.history_,
-            )
+            solution = solution_of(model)
             attributes = {"best_params_": chosen, "best_estimator_": model}
             # The final fit has warned already, if there was a reason.
-            return Learned(solution, components.dtype, attributes, limit="")
+            return Learned(solution, solution.components.dtype, attributes, limit="")
 
         return self._fit(X, learn)
 

@@ -101,9 +101,14 @@ def _check_tensor_labels(estimator: BaseEstimator, X: Any, y: Any) -> np.ndarray
     if X.shape[0] < 2:
         raise ValueError(f"Found a tensor with {X.shape[0]} row(s): at least 2 are needed")
     check_consistent_length(range(X.shape[0]), y)
-    estimator.n_features_in_ = X.shape[1]
-    estimator.__dict__.pop("feature_names_in_", None)
+    set_features(estimator, X.shape[1])
     return y
+
+
+def set_features(estimator: BaseEstimator, n_features: int) -> None:
+    """Say how many features there are, which have no names."""
+    estimator.n_features_in_ = n_features
+    estimator.__dict__.pop("feature_names_in_", None)
 
 
 def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:

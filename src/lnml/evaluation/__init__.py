@@ -12,7 +12,7 @@ from lnml.evaluation.statistics import (
     paper_scores,
     total_scores,
 )
-from lnml.learning.nearest import predict_nearest
+from lnml.learning.knn import predict_nearest
 from lnml.learning.trust import least_trusted
 
 __all__ = [

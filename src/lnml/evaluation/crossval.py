@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
 
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore
-from lnml.learning.nearest import predict_nearest
+from lnml.learning.knn import predict_nearest
 
 Methods = Mapping[str, Any]
 # Called with the numbers of finished and of all (fold, method) pairs.

@@ -14,7 +14,7 @@ from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.evaluation.problem import stratified_sample
 from lnml.evaluation.results import Portrait, Suspect
-from lnml.learning.nearest import nearest_rows
+from lnml.learning.knn import nearest_rows
 from lnml.learning.trust import least_trusted, mean_costs
 
 # Sizes that vary tell most about the rows.

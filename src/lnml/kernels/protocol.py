@@ -211,7 +211,7 @@ class Kernels(Protocol):
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum of |L x| over rows x, and its gradient in M = L^T L (d x d).
 
-        Short ones are bent as in :meth:`root_sums`.
+        Short lengths are continued by a tangent, as in :meth:`root_sums`.
         """
 
     def gram(self, left: Any, right: Any, *, exact: bool = True) -> np.ndarray:

@@ -29,7 +29,7 @@ def host_array(values: Any) -> Any:
 
 
 def like(values: np.ndarray, given: Any) -> Any:
-    """Return an array as what was given: a tensor on the same device, or as it is."""
+    """Return a tensor on the device of ``given`` if that is a tensor, else the array."""
     if not is_tensor(given):
         return values
     return sys.modules["torch"].as_tensor(values, device=given.device)

@@ -11,7 +11,7 @@ from lnml.core.points import Points
 from lnml.kernels.protocol import Kernels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainingSet:
     """Data in class order, as objectives and solvers see them.
 

@@ -1,1 +1,1 @@
-"""Neighbourhoods and metric in turn: assignment, Algorithm 1, and what neighbourhoods tell."""
+"""Neighbourhoods and metric in turn (Algorithm 1), and functions that use neighbourhoods."""

@@ -15,7 +15,7 @@ import numpy as np
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
-from lnml.learning.neighbors import Assignment
+from lnml.learning.targets import Assignment
 from lnml.solvers.problem import ResumableProblem
 from lnml.solvers.stopping import LittleGain
 

@@ -82,7 +82,7 @@ def assign_neighborhoods(
         )
     if distances is not None and np.shape(distances) != (n, n):
         raise ValueError(f"distances must have the shape of costs, {(n, n)}")
-    # Imported here: compiled code would slow `import lnml` down.
+    # Imported here: numba takes a second to import, and most fits need none of this.
     from lnml.kernels.cpu.assignment import choose
     from lnml.kernels.cpu.ranking import rank_dense, rank_sparse
 

@@ -15,7 +15,7 @@ from lnml.core.solution import Solution
 from lnml.kernels.training import TrainingSet
 from lnml.learning.alternation import alternate
 from lnml.learning.assignment import Sizes
-from lnml.learning.neighbors import (
+from lnml.learning.targets import (
     Assignment,
     Ranking,
     assign_at_metric,

@@ -13,7 +13,7 @@ import numpy as np
 
 from lnml.errors import InputError
 from lnml.kernels.tensors import host_array
-from lnml.learning.nearest import majority, nearest_rows
+from lnml.learning.knn import majority, nearest_rows
 from lnml.tables import Preparation, Table
 from lnml.version import __version__
 

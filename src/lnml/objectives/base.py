@@ -65,7 +65,7 @@ class Task:
         return self.coordinates.to_original(components, n_rows)
 
     def best_scale(self, components: np.ndarray) -> float:
-        """Multiple t of M = L^T L at which a solver had better start; here any will do."""
+        """Return the multiple of M = L^T L to start from; one, if any will do."""
         return 1.0
 
     def resume(self, warm: WarmStart, components: np.ndarray) -> None:

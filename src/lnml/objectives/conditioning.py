@@ -30,7 +30,7 @@ SOFT_FLOOR = 1e-4
 CONSTANT = 8.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearCoordinates:
     """A linear change of coordinates, x_new = (x - mean) @ matrix, to e <= d of them.
 
@@ -62,7 +62,7 @@ class LinearCoordinates:
         return outside
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Conditioning(LinearCoordinates):
     """Coordinates in which the pull scatter is diagonal.
 
@@ -109,7 +109,7 @@ def whiten_pull(
 def scale_pull(
     kernels: Kernels, points: Points, targets: Pattern | None, weights: Any = None
 ) -> Conditioning:
-    """Columns in units of their own pull, for a diagonal metric; constant ones are left out.
+    """Scale each column by its own pull, for a diagonal metric. Constant columns are left out.
 
     Parameters are those of :func:`whiten_pull`; only the diagonal of the pull
     scatter is one.
@@ -147,7 +147,7 @@ def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScaledBasis:
     """Coordinates along the columns of a basis, x_new = x @ matrix.
 
@@ -188,7 +188,7 @@ def _unit_spread(kernels: Kernels, points: Points) -> tuple[Points, np.ndarray, 
     Constant columns are divided by infinity. Their factor back is zero.
     """
     columns = kernels.columns(points)
-    # Asked of the values: the computed spread of a constant column may be rounding.
+    # Compares the values: the spread of a constant column may be non-zero by rounding.
     constant = columns.highest == columns.lowest
     scale = np.where(constant, np.inf, columns.spread)
     unscale = np.where(constant, 0.0, columns.spread)

@@ -15,7 +15,7 @@ from lnml.objectives.triplets import TripletObjective
 
 # Eigenvalues of a scatter matrix below this share of its scale are rounding.
 ROUNDING = 1e-12
-# Dual infeasibility worth leaving a saddle for, in units of the pull.
+# A saddle is left only if dual infeasibility exceeds this, in units of the pull.
 ESCAPE_THRESHOLD = 1e-4
 
 
@@ -34,7 +34,7 @@ class LMNNObjective(TripletObjective):
         super().__init__(training, push_weight, 1.0 - push_weight)
 
     def free_term(self, components: np.ndarray) -> float:
-        """Nothing in LMNN is free of the neighbourhoods."""
+        """Return zero: every term of LMNN depends on the target pairs."""
         return 0.0
 
     def task(self, targets: Pattern) -> LMNNTask:

@@ -42,7 +42,7 @@ class MCMLObjective:
         self.training = training
 
     def free_term(self, components: np.ndarray) -> float:
-        """Nothing in MCML is free of the neighbourhoods."""
+        """Return zero: every term of MCML depends on the target pairs."""
         return 0.0
 
     def pair_costs(

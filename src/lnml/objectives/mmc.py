@@ -157,7 +157,7 @@ class MMCTask(Task):
         return np.diag(np.linalg.norm(components, axis=0))
 
     def to_conditioned(self, components: np.ndarray) -> np.ndarray:
-        """Given components in the task's coordinates.
+        """Map components to the task's coordinates.
 
         Where the ratio can be zero, they are reduced to the directions that make it so.
         Random ones take the place of a start under which all dissimilar pairs coincide.

@@ -76,7 +76,7 @@ class SquaredNorm(ABC):
         """More smoothing where the metric is off, less where the slopes are.
 
         The gap of some slopes is the sum of two parts: how far the metric is from
-        the best one for these slopes, and they from true slopes of the hinges.
+        the best one for these slopes, and how far these are from true slopes of the hinges.
         """
         norm = self.value_and_gradient(components)[0]
         lagrangian = norm + slope_sum + float(np.vdot(push @ components.T, components.T))

@@ -37,9 +37,9 @@ class MetricTerm(Protocol):
     ) -> Certificate:
         """Bound proved by hinge slopes, and directions that a metric lacks.
 
-        ``objective`` is the exact one of the metric or a multiple of it, ``slope_sum``
-        the sum of the slopes and ``push`` (e x e) the sum of slope * (v_ij v_ij^T -
-        v_il v_il^T), the last two times the weight of the hinge.
+        ``objective`` is the exact one of the metric or a multiple of it. ``slope_sum`` is
+        the sum of the slopes, and ``push`` (e x e) the sum of slope * (v_ij v_ij^T -
+        v_il v_il^T). Both are multiplied by the weight of the hinge.
         """
 
 
@@ -108,7 +108,7 @@ class TripletTask(Task, ABC):
         """Multiple t of M = L^T L with about the least objective along the ray."""
 
     def resume(self, warm: WarmStart, components: np.ndarray) -> None:
-        """Begin with the multipliers and the search of another task, as far as they are ours."""
+        """Start from the multipliers and the search of an earlier task, where they still hold."""
         if warm.multipliers is None or warm.targets is None:
             return
         kept = self.kernels.carry_over(warm.multipliers, warm.targets, self.targets)

@@ -75,7 +75,7 @@ def solve_logdet(
 
 def sweep(task: LogDetTask, dual: Projected) -> Projected:
     """Project onto every constraint in turn; the bound does not fall."""
-    # Imported here: the compiled kernels would slow `import lnml` down.
+    # Imported here: numba takes a second to import, and ITML alone needs this.
     from lnml.kernels.cpu.logdet import project_in_turn
 
     tightness = dual.tightness.copy()

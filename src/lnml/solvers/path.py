@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,8 +18,29 @@ from lnml.solvers.multipliers import solve_hinge
 from lnml.solvers.ratio import solve_ratio
 from lnml.solvers.smooth import solve_smooth
 
-# Each minimises to a tolerance and certifies what it found, in the coordinates of the task.
-MINIMIZERS: dict[Form, Callable[..., Solution]] = {
+
+class Minimizer(Protocol):
+    """Minimises a task to a tolerance and certifies what it found, in the task's coordinates.
+
+    What the parameters mean: see :func:`lnml.solvers.multipliers.solve_hinge`.
+    """
+
+    def __call__(
+        self,
+        # Each minimiser says at the top of its file what its tasks must have.
+        task: Any,
+        components: np.ndarray,
+        *,
+        tol: float,
+        max_iter: int,
+        monitor: Monitor,
+        to_original: Callable[[np.ndarray], np.ndarray],
+        warm: bool,
+    ) -> Solution:
+        """Return the best metric found and the best bound proved."""
+
+
+MINIMIZERS: dict[Form, Minimizer] = {
     Form.HINGES: solve_hinge,
     Form.SOFTMAX: solve_softmax,
     Form.RATIO: solve_ratio,
@@ -61,7 +82,7 @@ def solve(
         Start from the components as they are; a warm start always does.
     """
     monitor = monitor or Monitor()
-    is_warm = warm is not None and warm.is_warm
+    is_warm = warm is not None and warm.helps_at(components)
     task = objective.task(targets)
     start = task.to_conditioned(components)
     if warm is not None and is_warm:

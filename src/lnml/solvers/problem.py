@@ -17,7 +17,7 @@ from lnml.solvers.path import solve
 
 
 class Costs(NamedTuple):
-    """Cost of every pair of a pattern, and what the next step can use of finding them."""
+    """Cost of every pair of a pattern, and the state for the next step."""
 
     values: Any
     state: Any
@@ -55,7 +55,9 @@ class ObjectiveProblem:
         """Return pair costs; a search that the last solve ended with is used where it serves."""
         known = None if state is None else state.take_search(components)
         costs = self.objective.pair_costs(components, pairs, known)
-        state = WarmStart(components) if state is None else state
+        if state is None:
+            # The first solve starts at another scale, where this search would not serve.
+            return Costs(costs.values, None)
         return Costs(costs.values, replace(state, search=costs.search))
 
     def free_term(self, components: np.ndarray) -> float:
@@ -87,7 +89,7 @@ class ObjectiveProblem:
 class OwnSolver:
     """A learner from outside, which brings its own ``solve``, made resumable.
 
-    Its state is passed on unopened, and its objective is checked.
+    Its state is passed on unchanged. Its objective must be finite.
 
     Parameters
     ----------
@@ -116,8 +118,10 @@ class OwnSolver:
         monitor: Monitor | None = None,
     ) -> Solution:
         """Let the learner solve; refuse an objective that is no number."""
+        monitor = monitor or Monitor()
         found = self.problem.solve(targets, components, tol=tol, state=state, monitor=monitor)
-        return finite(found, self.problem)
+        # Only the monitor knows whether the user asked to stop, or a rule did.
+        return replace(finite(found, self.problem), stopped=monitor.stopped)
 
 
 def finite(found: Solution, problem: Any) -> Solution:

@@ -1,4 +1,4 @@
-"""When to stop: the relative duality gap, a rule for where it cannot close, and one for haste."""
+"""Stopping rules: the relative duality gap, stalled progress, and little gain in a loose round."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LittleGain:
         self.first = self.last = objective
 
     def __call__(self, record: Any) -> bool:
-        """Whether that is enough, after one more record."""
+        """Take a record; return True if the solve should end."""
         now = min(record["objective"], self.last)
         step, self.last = self.last - now, now
         return 0.0 < step <= LEAST_SHARE * (self.first - now)

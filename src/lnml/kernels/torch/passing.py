@@ -34,7 +34,7 @@ class Passing(NamedTuple):
 
 
 class Lister(Protocol):
-    """Knows which entries of a tile (m, n) reach the limit of their row."""
+    """Finds the entries of a tile (m, n) that reach the limit of their row."""
 
     n: int
     counts: torch.Tensor

@@ -124,7 +124,7 @@ def offsets_of(counts: torch.Tensor) -> torch.Tensor:
 
 
 def found_in(known: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions of wanted numbers among known rising ones, and whether they are there."""
+    """Look up ``wanted`` in the sorted ``known``: return positions, and whether each was found."""
     if known.shape[0] == 0:
         return torch.zeros_like(wanted), torch.zeros_like(wanted, dtype=torch.bool)
     place = torch.searchsorted(known, wanted).clamp(max=known.shape[0] - 1)

@@ -18,7 +18,7 @@ from toy_data import lattice, sorted_blobs, training_set
 from lnml import assign_neighborhoods
 from lnml.kernels import get_kernels
 from lnml.learning.assignment import Sizes
-from lnml.learning.neighbors import assign_at_metric, nearest_neighborhoods
+from lnml.learning.targets import assign_at_metric, nearest_neighborhoods
 from lnml.objectives.lmnn import LMNNObjective
 from lnml.objectives.mcml import MCMLObjective
 from lnml.solvers.problem import ObjectiveProblem, resumable
