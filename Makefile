@@ -1,7 +1,6 @@
 PYTHON ?= python3
 
-# Python compiles what it imports; pip would compile all of torch, which takes longer.
-PIP := bin/python -m pip --quiet --disable-pip-version-check install --no-compile
+PIP := bin/python -m pip --quiet --disable-pip-version-check install
 # Worksteal gives each process a stretch of neighbouring tests: they share fixtures and numba's cache.
 PYTEST := bin/python -m pytest --numprocesses 2 --dist worksteal
 OLDEST_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
@@ -23,7 +22,10 @@ help:
 	@echo 'make clean        remove environments, caches and build products'
 	@echo 'Choose the interpreter with PYTHON=...; it must be Python 3.11 or newer.'
 
-test: lint unit test-oldest
+# Both environments are created at a time, which leaves no core idle.
+test:
+	@$(MAKE) --no-print-directory --jobs 2 lint .venv-oldest/.test
+	@$(MAKE) --no-print-directory unit test-oldest
 
 unit: .venv/.test
 	.venv/$(PYTEST) -m 'not extras'
