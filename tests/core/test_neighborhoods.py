@@ -16,7 +16,7 @@ def pair_set(graph):
     return set(zip(*(axis.tolist() for axis in np.nonzero(graph)), strict=True))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(graphs)
 def test_round_trip(graph):
     neighborhoods = Neighborhoods.from_graph(graph)
@@ -30,7 +30,7 @@ def test_round_trip(graph):
     np.testing.assert_array_equal(neighborhoods.sizes, graph.sum(axis=1))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(graphs, st.randoms(use_true_random=False))
 def test_pairs_in_any_order_give_the_same(graph, random):
     rows, columns = np.nonzero(graph)
@@ -40,7 +40,7 @@ def test_pairs_in_any_order_give_the_same(graph, random):
     np.testing.assert_array_equal(np.stack(built.pairs()), np.stack([rows, columns]))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.integers(1, 7).flatmap(lambda n: st.tuples(*[arrays(np.bool_, (n, n))] * 2)))
 def test_equality_and_number_of_changes(both):
     first, second = (Neighborhoods.from_graph(graph) for graph in both)
@@ -50,7 +50,7 @@ def test_equality_and_number_of_changes(both):
     assert (first != second) == (not np.array_equal(*both))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.integers(1, 7).flatmap(lambda n: st.tuples(arrays(bool, (n, n)), st.permutations(range(n))))
 )

@@ -65,7 +65,7 @@ def test_rows_far_from_all_others(dtype, offset, rtol):
     np.testing.assert_allclose(kernels.log_normalizers(embedding), log_z, rtol=rtol, atol=rtol)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
 def test_any_scale_with_ties_and_duplicates(seed, log_scale):
     Z = 10.0**log_scale * lattice(seed, 40, 2, levels=6)

@@ -19,7 +19,7 @@ SLACK = 1e-7
 NAMES = np.array(["walrus", "ant", "yak"])
 
 seeds = st.integers(0, 10_000)
-few = settings(max_examples=8, deadline=None, derandomize=True)
+few = settings(max_examples=8)
 MODELS = [LMNN(max_iter=200), LMNN(push_weight=0.85, n_neighbors=2, max_iter=200), MCML()]
 models = st.sampled_from(MODELS)
 

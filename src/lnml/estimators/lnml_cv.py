@@ -333,9 +333,9 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
         if unfinished and self.cv_rounds is None:
             warn_user(
                 f"{unfinished} of {len(grid) * len(folds)} fits of the inner cross-validation "
-                f"stopped at max_rounds={self.max_rounds} or before their metric met "
-                f"cv_tol={self.cv_tol:g}: raise max_rounds or the base estimator's max_iter, or "
-                f"accept a larger cv_tol",
+                f"stopped at max_rounds={self.max_rounds} or before their metric met a tolerance "
+                f"of {max(self.tol, self.cv_tol):g}: raise max_rounds or the base estimator's "
+                f"max_iter, or accept a larger cv_tol",
                 ConvergenceWarning,
             )
         return {
