@@ -6,8 +6,11 @@ from toy_data import blobs, training_set
 
 from lnml.core.solution import Solution
 from lnml.core.warm_start import WarmStart
+from lnml.learning.targets import nearest_neighborhoods
 from lnml.objectives.base import Form, Task
+from lnml.objectives.lmnn import LMNNObjective
 from lnml.solvers import path
+from lnml.solvers.problem import ObjectiveProblem, resumable
 
 
 class Halved:
@@ -97,9 +100,7 @@ def test_every_form_has_its_minimizer():
     assert set(path.MINIMIZERS) == set(Form)
 
 
-def test_an_objective_that_is_no_number_is_told():
-    from lnml.solvers.problem import resumable
-
+def test_no_number_as_the_objective_of_a_learner_from_outside():
     class Broken:
         fixed_row_sizes, cost_grows_with_distance = False, True
 
@@ -116,3 +117,17 @@ def test_an_objective_that_is_no_number_is_told():
     assert training.n_target_pairs == 40
     with pytest.raises(FloatingPointError, match=r"Broken.solve returned an objective of nan"):
         resumable(Broken()).solve(None, np.eye(2), tol=0.1)
+
+
+def test_no_number_as_the_objective_of_one_of_ours(monkeypatch):
+    def minimize(task, components, **_):
+        return Solution(components, np.inf)
+
+    monkeypatch.setitem(path.MINIMIZERS, Form.HINGES, minimize)
+    training = training_set(*blobs(0, [5, 5], 2))
+    problem = ObjectiveProblem(LMNNObjective(training, 0.5), 10)
+    targets = nearest_neighborhoods(training, np.eye(2), 2)
+    with pytest.raises(
+        FloatingPointError, match=r"LMNNObjective.solve returned an objective of inf"
+    ):
+        problem.solve(targets, np.eye(2), tol=0.1)
