@@ -161,3 +161,11 @@ def test_every_estimator_class_has_an_entry():
 
 def test_methods_of_the_paper_come_first():
     assert registry.method_names()[:8] == registry.PAPER_METHODS
+
+
+def test_two_methods_of_one_name_are_refused(monkeypatch):
+    twin = registry.Method("twin", "LMNN", "another one", lambda seed: None)
+    known = {**registry.built_in(), "twin": twin}
+    monkeypatch.setattr(registry, "built_in", lambda: known)
+    with pytest.raises(InputError, match=r"'lmnn' and 'twin' are both called 'LMNN'"):
+        registry.methods_by_name(["lmnn", "twin"], 0)

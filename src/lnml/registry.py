@@ -310,6 +310,14 @@ def check_methods(keys: Iterable[str]) -> list[str]:
 def methods_by_name(keys: Iterable[str], seed: int, device: str | None = None) -> dict[str, Any]:
     """Return unfitted estimators by display name; None for the Euclidean metric."""
     found = [find_method(key) for key in check_methods(keys)]
+    by_name: dict[str, Method] = {}
+    for method in found:
+        if method.name in by_name:
+            raise InputError(
+                f"the methods {by_name[method.name].key!r} and {method.key!r} are both called "
+                f"{method.name!r} in tables: leave one out"
+            )
+        by_name[method.name] = method
     return {method.name: on_device(method.make(seed), device) for method in found}
 
 

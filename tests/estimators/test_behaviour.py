@@ -164,3 +164,14 @@ def test_a_gap_where_the_registry_says_so(entry):
     X, y = small_dataset("iris", n_rows=60)
     gap = entry.make(0).fit(X, y).duality_gap_
     assert (gap is None) == entry.proof.startswith("nothing")
+
+
+def test_a_subclass_may_set_attributes_before_it_fits():
+    class Centred(LMNN):
+        def fit(self, X, y):
+            self.mean_ = X.mean(axis=0)
+            return super().fit(X - self.mean_, y)
+
+    X, y = small_dataset("iris", n_rows=60)
+    model = Centred().fit(X, y).fit(X, y)
+    np.testing.assert_array_equal(model.mean_, X.mean(axis=0))

@@ -7,6 +7,7 @@ import pytest
 from toy_data import blobs
 
 from lnml import LMNN, LNML, LNMLCV, MCML, MMC
+from lnml.contract import MetricLearner, Solution, nearest_neighborhoods
 from lnml.learning.assignment import Sizes
 
 CLASS_SIZES = [12, 3, 1, 20]
@@ -78,3 +79,55 @@ def test_without_a_graph_all_pairs_of_a_class_count(base, monkeypatch):
     X, y = blobs(0, CLASS_SIZES, 3)
     base(tol=0.1).fit(X, y)
     assert told == [sum(c * (c - 1) for c in CLASS_SIZES)]
+
+
+class NeverBetter:
+    """A problem from outside whose solver finds nothing better, and counts its calls as state."""
+
+    fixed_row_sizes, cost_grows_with_distance = False, True
+    seen: ClassVar[list[int | None]] = []
+
+    def __init__(self, training):
+        self.kernels, self.points = training.kernels, training.points
+
+    def pair_costs(self, components, pairs):
+        return self.kernels.distances(self.kernels.embed(self.points, components), pairs)
+
+    def free_term(self, components):
+        return 0.0
+
+    def solve(self, targets, components, *, tol, state=None, monitor=None):
+        self.seen.append(state)
+        count = (state or 0) + 1
+        worse = float(self.pair_costs(2.0 * components, targets).sum())
+        return Solution(2.0 * components, worse, state=count)
+
+
+class Outside(MetricLearner):
+    """Its estimator; it has no max_iter."""
+
+    def metric_problem(self, training):
+        return NeverBetter(training)
+
+    def default_targets(self, training, classes):
+        return nearest_neighborhoods(training, np.eye(self.n_features_in_), 3)
+
+
+@pytest.mark.parametrize("model", [LNML(Outside()), LNMLCV(Outside(), grid=[(3, 3, 3)], cv=2)])
+def test_state_of_a_learner_from_outside_is_handed_back(model):
+    """Also where neighbourhoods are assigned again at a metric whose ranking is shared."""
+    NeverBetter.seen.clear()
+    X, y = blobs(0, [12, 20], 3)
+    model.fit(X, y)
+    firsts = [place for place, state in enumerate(NeverBetter.seen) if state is None]
+    for first, end in zip(firsts, [*firsts[1:], None], strict=True):
+        run = NeverBetter.seen[first:end]
+        assert len(run) > 1
+        assert run == [None, *range(1, len(run))]
+
+
+def test_a_learner_from_outside_needs_no_parameters():
+    X, y = blobs(0, [12, 20], 3)
+    model = Outside().fit(X, y)
+    np.testing.assert_array_equal(model.components_, 2.0 * np.eye(3))
+    assert model.get_params() == {}

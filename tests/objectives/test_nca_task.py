@@ -73,8 +73,8 @@ def test_scale_of_a_start_that_is_out_of_range():
     X, y = sorted_blobs(2, [12, 9, 14], 4)
     task = task_of(X, y)
     within = np.vdot(np.eye(4), np.eye(4)) / len(y)
-    assert task.workable_scale(np.eye(4)) == 1.0
+    assert task.best_scale(np.eye(4)) == 1.0
     for factor in (1e-4, 1e4):
         start = factor * np.eye(4)
-        scale = task.workable_scale(start)
+        scale = task.best_scale(start)
         np.testing.assert_allclose(scale * factor**2 * within, 10.0)

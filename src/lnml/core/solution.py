@@ -64,7 +64,7 @@ class Certificate(NamedTuple):
     n_active: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Solution:
     """A metric with what is known about it.
 

@@ -33,8 +33,8 @@ from lnml.learning.assignment import warn_small_classes
 from lnml.learning.targets import nearest_neighborhoods
 from lnml.solvers.problem import resumable
 
-# Set when the input is checked, before anything is learned.
-INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+# Attributes that fits to rows have, and fits to pairs or triplets do not.
+NOT_ALWAYS = ("classes_", "target_neighbors_", "n_target_neighbors_")
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,9 @@ class MetricEstimator(MahalanobisMetric):
         return self
 
     def _store(self, learned: Learned, given: Any) -> None:
-        """Set the fitted attributes; nothing of an earlier fit stays."""
-        kept = {*INPUT_ATTRIBUTES, *self.get_params(deep=False)}
-        for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
-            delattr(self, name)
+        """Set the fitted attributes; those that only some fits have do not stay from another."""
+        for name in NOT_ALWAYS:
+            self.__dict__.pop(name, None)
         solution = learned.solution
         self.components_ = like(solution.components.astype(learned.dtype, copy=False), given)
         self.objective_ = solution.objective
@@ -111,7 +110,7 @@ class MetricEstimator(MahalanobisMetric):
     def _warn_of_limit(self, learned: Learned) -> None:
         """Warn if a fit did not converge, unless the user's callback stopped it."""
         limit, value = learned.limit, learned.limit_value
-        value = getattr(self, limit) if value is None else value
+        value = getattr(self, limit, "its own limit") if value is None else value
         gap = learned.solution.gap
         proved = "" if gap is None else f" with a relative duality gap of {gap:.1e}"
         warn_user(
@@ -126,14 +125,11 @@ class ComponentsLearner(MetricEstimator):
 
     n_components: int | None = None
     init: Any = "identity"
-    max_iter: int = 100
     warm_start: bool = False
     random_state: Any = None
 
     def check_parameters(self) -> None:
-        """Refuse bad parameters before any work; a subclass adds its own."""
-        check_between("tol", self.tol, 0.0, 1.0)
-        check_integer("max_iter", self.max_iter, 1)
+        """Refuse bad parameters before any work; a subclass says which."""
 
     def initial_components(self, X: Any, codes: np.ndarray) -> np.ndarray:
         """Components (r x d) the fit starts from: warm start, or ``init``."""
@@ -208,6 +204,12 @@ class MetricLearner(ComponentsLearner, ABC):
             return self.default_targets(training, rows.labels)
         checked = check_target_neighbors(given, rows.codes)
         return training.kernels.pattern(checked.renumbered(np.argsort(training.order)))
+
+
+def check_limits(estimator: Any) -> None:
+    """Refuse a bad ``tol`` or ``max_iter``."""
+    check_between("tol", estimator.tol, 0.0, 1.0)
+    check_integer("max_iter", estimator.max_iter, 1)
 
 
 def solution_of(model: Any) -> Solution:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lnml.core.checks import check_between
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.estimators.base import MetricLearner, nearest_targets
+from lnml.estimators.base import MetricLearner, check_limits, nearest_targets
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.lmnn import LMNNObjective
 from lnml.solvers.problem import ObjectiveProblem
@@ -129,7 +129,7 @@ class LMNN(MetricLearner):
 
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
-        super().check_parameters()
+        check_limits(self)
         check_between("push_weight", self.push_weight, 0.0, 1.0)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:

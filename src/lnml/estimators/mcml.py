@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lnml.estimators.base import MetricLearner
+from lnml.estimators.base import MetricLearner, check_limits
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.mcml import MCMLObjective
 from lnml.solvers.problem import ObjectiveProblem
@@ -106,6 +106,10 @@ class MCML(MetricLearner):
         self.verbose = verbose
         self.random_state = random_state
         self.device = device
+
+    def check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        check_limits(self)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the MCML problem over the training data."""

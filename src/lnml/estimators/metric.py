@@ -9,13 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from lnml.kernels.tensors import (
-    checked_tensor,
-    host_array,
-    mapped_lengths,
-    matmul,
-    tensor_differences,
-)
+from lnml.kernels.tensors import checked_tensor, host_array, matmul, tensor_pair_lengths
 
 
 def check_pairs(pairs: Any, n_features: int | None = None) -> np.ndarray:
@@ -84,11 +78,11 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         distances : ndarray of shape (m,)
         """
         check_is_fitted(self)
-        differences = tensor_differences(pairs, self.n_features_in_)
-        if differences is None:
-            ends = check_pairs(pairs, self.n_features_in_)
-            differences = ends[:, 0] - ends[:, 1]
-        return mapped_lengths(differences, self.components_)
+        lengths = tensor_pair_lengths(pairs, self.components_, self.n_features_in_)
+        if lengths is not None:
+            return lengths
+        ends = check_pairs(pairs, self.n_features_in_)
+        return np.linalg.norm((ends[:, 0] - ends[:, 1]) @ host_array(self.components_).T, axis=1)
 
     def pair_score(self, pairs: Any) -> Any:
         """Similarity of each pair: minus its distance, so that larger is closer."""

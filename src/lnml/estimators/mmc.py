@@ -8,7 +8,7 @@ import numpy as np
 
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.estimators.base import Learned, MetricLearner, nearest_targets
+from lnml.estimators.base import Learned, MetricLearner, check_limits, nearest_targets
 from lnml.estimators.validation import check_labelled_pairs
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array
@@ -138,7 +138,7 @@ class MMC(MetricLearner):
 
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
-        super().check_parameters()
+        check_limits(self)
         if not isinstance(self.diagonal, bool | np.bool_):
             raise ValueError(f"diagonal must be True or False, got {self.diagonal!r}")
 

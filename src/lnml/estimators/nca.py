@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from lnml.core.monitor import Monitor
-from lnml.estimators.base import ComponentsLearner, Learned
+from lnml.estimators.base import ComponentsLearner, Learned, check_limits
 from lnml.estimators.validation import check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
@@ -109,6 +109,10 @@ class NCA(ComponentsLearner):
         self.verbose = verbose
         self.random_state = random_state
         self.device = device
+
+    def check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        check_limits(self)
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn the metric.

@@ -11,7 +11,7 @@ from lnml.core.checks import check_between
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Pattern
-from lnml.estimators.base import Learned, MetricLearner, nearest_targets
+from lnml.estimators.base import Learned, MetricLearner, check_limits, nearest_targets
 from lnml.estimators.validation import check_triplets, set_features
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array
@@ -36,7 +36,7 @@ class TripletLearner(MetricLearner):
 
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
-        super().check_parameters()
+        check_limits(self)
         check_between("C", self.C, 0.0, np.inf)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:

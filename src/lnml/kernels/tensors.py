@@ -71,19 +71,13 @@ def matmul(X: Any, components: Any) -> Any:
     return X @ torch.as_tensor(components, device=X.device, dtype=X.dtype).T
 
 
-def tensor_differences(pairs: Any, n_features: int) -> Any | None:
-    """Return a - b for a tensor of pairs (m, 2, d), None for no tensor, or say what is wrong."""
+def tensor_pair_lengths(pairs: Any, components: Any, n_features: int) -> Any | None:
+    """Learned distance of each pair of a tensor (m, 2, d), or None for no tensor."""
     if not is_tensor(pairs):
         return None
-    ends: list[Any] = [checked_tensor(pairs[:, end], n_features) for end in range(2)]
-    return ends[0] - ends[1]
-
-
-def mapped_lengths(differences: Any, components: Any) -> Any:
-    """Length of every difference (m x d) under a metric, a tensor where they are one."""
-    if is_tensor(differences):
-        return matmul(differences, components).norm(dim=1)
-    return np.linalg.norm(differences @ host_array(components).T, axis=1)
+    ends = (checked_tensor(pairs[:, end], n_features) for end in range(2))
+    first, second = (matmul(end, components) for end in ends)
+    return (first - second).norm(dim=1)
 
 
 def principal_axes(X: Any, n_axes: int, random_state: Any) -> np.ndarray:
