@@ -100,7 +100,8 @@ class Coupling:
 
         def assign(components: np.ndarray, state: Any) -> Assignment:
             if self._shared is not None and self._shared.made_at(components):
-                return choose_ranked(problem, self.training, self._shared, sizes)
+                ranking = self._shared._replace(state=state)
+                return choose_ranked(problem, self.training, ranking, sizes)
             return assign_at_metric(problem, self.training, components, sizes, state)
 
         return alternate(problem, assign, start, tol=tol, max_rounds=max_rounds, monitor=monitor)
