@@ -1,7 +1,7 @@
 """Speed and memory of one commit of lnml against another, side by side in one run.
 
-    git worktree add /tmp/old COMMIT
-    python benchmarks/restructuring.py --old /tmp/old --new . --output build/restructuring.md
+    git worktree add ../old COMMIT
+    python benchmarks/restructuring.py --old ../old --new . --output build/restructuring.md
 
 A line is one fit. The commits take turns (old, new, old, new, ...), each time in a fresh process
 that finds lnml in ``src`` of its checkout, so the spread of one commit stands beside the difference
