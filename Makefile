@@ -65,7 +65,7 @@ bench-quick: .venv/.bench .venv-peers/.peers
 		--output build/bench-quick
 
 clean:
-	rm -rf .venv .venv-oldest .venv-peers .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-oldest .venv-peers .grimp_cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps. An install is repeated only when what it depends on is newer than its stamp; the test
