@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn import config_context, get_config
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from lnml import LMNN
 from lnml.datasets import load_dataset
 from lnml.errors import InputError
+from lnml.estimators.metric import MahalanobisMetric
 from lnml.evaluation import compare, predict_nearest
 from lnml.evaluation.crossval import run_problem
 from lnml.evaluation.problem import FoldData, Problem, fingerprint, stratified_folds
@@ -164,3 +166,18 @@ def test_methods_by_name():
         methods_by_name(["lmn"], 0)
     with pytest.raises(ValueError, match="no method"):
         methods_by_name([], 0)
+
+
+def test_workers_have_the_configuration_of_their_parent():
+    """Or a limit on memory would hold in one process only."""
+
+    class Probe(MahalanobisMetric):
+        def fit(self, X, y):
+            assert get_config()["working_memory"] == 7
+            self.components_, self.n_features_in_ = np.eye(X.shape[1]), X.shape[1]
+            return self
+
+    iris = load_dataset("iris")
+    with config_context(working_memory=7):
+        found = compare(iris.data, iris.target, {"probe": Probe()}, n_folds=2, n_jobs=2)
+    assert len(found.of("probe")) == 2

@@ -17,6 +17,7 @@ from lnml.solvers.barrier import (
     solve_softmax,
 )
 from lnml.solvers.problem import ObjectiveProblem
+from lnml.solvers.run import Run
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -109,15 +110,9 @@ class Flat:
 @pytest.mark.parametrize(("warm", "iterations"), [(False, 5), (True, 10)])
 def test_a_warm_solve_at_rest_walks_the_whole_path_before_it_ends(warm, iterations):
     """It began at the end of a path, so standing still there proves nothing yet."""
-    found = solve_softmax(
-        Flat(),
-        np.eye(2),
-        tol=1e-3,
-        max_iter=50,
-        monitor=(monitor := Monitor()),
-        to_original=lambda components: components,
-        warm=warm,
-    )
+    monitor = Monitor()
+    run = Run(1e-3, 50, monitor, lambda components: components, warm)
+    found = solve_softmax(Flat(), np.eye(2), run)
     assert len(monitor.history) == iterations
     assert found.converged
     assert found.bound == 0.0 and found.gap == 1.0

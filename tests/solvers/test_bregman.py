@@ -10,6 +10,7 @@ from lnml.core.monitor import Monitor
 from lnml.kernels.cpu import logdet
 from lnml.objectives.logdet import Constraints, LogDetTask, Span, symmetric_root
 from lnml.solvers.bregman import newton_step, solve_logdet, sweep
+from lnml.solvers.run import Run
 
 GAMMAS = [0.01, 1.0, 30.0]
 
@@ -27,14 +28,8 @@ def scaled(vectors, similar, bounds):
 
 
 def solve(constraints, gamma, tol=1e-6, max_iter=300):
-    return solve_logdet(
-        LogDetTask(constraints, gamma),
-        np.eye(constraints.vectors.shape[1]),
-        tol=tol,
-        max_iter=max_iter,
-        monitor=Monitor(),
-        to_original=symmetric_root,
-    )
+    run = Run(tol, max_iter, Monitor(), symmetric_root)
+    return solve_logdet(LogDetTask(constraints, gamma), np.eye(constraints.vectors.shape[1]), run)
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)

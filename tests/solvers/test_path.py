@@ -57,8 +57,8 @@ def starts(monkeypatch):
     """Where the minimiser is asked to start, and whether warmly."""
     seen = []
 
-    def minimize(task, components, *, warm, **_):
-        seen.append((components.copy(), warm))
+    def minimize(task, components, run):
+        seen.append((components.copy(), run.warm))
         return Solution(components + 1.0, 3.0, bound=2.0, gap=0.25)
 
     monkeypatch.setitem(path.MINIMIZERS, Form.SOFTMAX, minimize)
@@ -120,7 +120,7 @@ def test_no_number_as_the_objective_of_a_learner_from_outside():
 
 
 def test_no_number_as_the_objective_of_one_of_ours(monkeypatch):
-    def minimize(task, components, **_):
+    def minimize(task, components, run):
         return Solution(components, np.inf)
 
     monkeypatch.setitem(path.MINIMIZERS, Form.HINGES, minimize)
@@ -128,6 +128,6 @@ def test_no_number_as_the_objective_of_one_of_ours(monkeypatch):
     problem = ObjectiveProblem(LMNNObjective(training, 0.5), 10)
     targets = nearest_neighborhoods(training, np.eye(2), 2)
     with pytest.raises(
-        FloatingPointError, match=r"LMNNObjective.solve returned an objective of inf"
+        FloatingPointError, match=r"the solve of LMNNObjective returned an objective of inf"
     ):
         problem.solve(targets, np.eye(2), tol=0.1)

@@ -7,16 +7,15 @@ the model's own distribution dual feasible. The derivation is in docs/mcml.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg import eigh
 
-from lnml.core.monitor import Monitor, Record
+from lnml.core.monitor import Record
 from lnml.core.solution import DualPoint, Solution
 from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.run import Run
 from lnml.solvers.stopping import relative_gap, stalled
 
 STEPS = 40
@@ -87,24 +86,14 @@ def _mixed_bound(point: DualPoint, feasible: DualPoint) -> float:
     return (1.0 - share) * point.value + share * feasible.value
 
 
-def solve_softmax(
-    task: SoftmaxTask,
-    components: np.ndarray,
-    *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    to_original: Callable[[np.ndarray], np.ndarray],
-    warm: bool,
-) -> Solution:
-    """Minimise a softmax objective to a relative duality gap of ``tol``.
+def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise a softmax objective to a relative duality gap of ``run.tol``.
 
-    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
-    iteration is a run of L-BFGS at one barrier. A warm start begins at the
+    An iteration is a descent by L-BFGS at one barrier. A warm start begins at the
     end of the path.
     """
     rank, dimension = components.shape
-    full_rank = rank == dimension
+    full_rank, tol, warm = rank == dimension, run.tol, run.warm
     if full_rank:
         components = _well_posed(components)
     objective = max(task.value_and_gradient(components)[0], 0.0)
@@ -114,7 +103,7 @@ def solve_softmax(
         barrier = min(barrier, _last_barrier(task, objective, tol, dimension))
     objectives, steps = [objective], STEPS
     gap, converged = np.inf, False
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, run.max_iter + 1):
         components, n_evaluations = _descend(task, components, barrier, steps, tol)
         value = max(task.value_and_gradient(components)[0], 0.0)
         if value < objective:
@@ -124,14 +113,14 @@ def solve_softmax(
         objectives.append(objective)
         at_rest = stalled(objectives, tol)
         converged = gap <= tol or (at_rest and not warm)
-        record: Record = {
-            "iteration": iteration,
-            "objective": objective,
-            "bound": dual.bound,
-            "gap": gap,
-            "n_evaluations": n_evaluations + 1,
-        }
-        if monitor.step(record, partial(to_original, best)) or converged:
+        record = Record(
+            iteration=iteration,
+            objective=objective,
+            bound=dual.bound,
+            gap=gap,
+            n_evaluations=n_evaluations + 1,
+        )
+        if run.report(best, record) or converged:
             break
         if at_rest:
             # The end of the path proved nothing: walk it from the start, once.

@@ -8,14 +8,12 @@ close the duality gap. The derivation is in docs/itml.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
-from lnml.core.monitor import Monitor, Record
+from lnml.core.monitor import Record
 from lnml.core.solution import Solution
 from lnml.objectives.logdet import Constraints, LogDetTask, Metric, Projected
+from lnml.solvers.run import Run
 from lnml.solvers.stopping import relative_gap
 
 # Sweeps before the first Newton step; a small gamma needs fewer than that.
@@ -32,27 +30,17 @@ LEAST_STIFFNESS = 0.3
 ROUNDING = 1e-13
 
 
-def solve_logdet(
-    task: LogDetTask,
-    components: np.ndarray,
-    *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    to_original: Callable[[np.ndarray], np.ndarray],
-    warm: bool = False,
-) -> Solution:
-    """Minimise LogDet(M, I) plus gamma times the slack to a relative duality gap of ``tol``.
+def solve_logdet(task: LogDetTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise LogDet(M, I) plus gamma times the slack to a relative duality gap of ``run.tol``.
 
-    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
-    iteration is a sweep or, later, a Newton step. The first metric is the identity,
-    whatever the start.
+    An iteration is a sweep or, later, a Newton step. The first metric is the
+    identity, whatever the start.
     """
     dual = task.projected(np.ones(task.constraints.similar.size))
     objective_at_identity = dual.metric.objective
     best, bound = dual.metric, dual.bound
     gap, converged = np.inf, False
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, run.max_iter + 1):
         before = best.objective
         if iteration <= SWEEPS:
             dual = sweep(task, dual)
@@ -64,9 +52,15 @@ def solve_logdet(
         # Above the objective there is only rounding.
         bound = min(bound, best.objective)
         gap = relative_gap(best.objective, bound, objective_at_identity)
-        converged = gap <= tol
-        record = _record(iteration, best, bound, gap)
-        if monitor.step(record, partial(to_original, best.factor)) or converged:
+        converged = gap <= run.tol
+        record = Record(
+            iteration=iteration,
+            objective=best.objective,
+            bound=bound,
+            gap=gap,
+            n_active=int(np.count_nonzero(best.violated)),
+        )
+        if run.report(best.factor, record) or converged:
             break
         if iteration > SWEEPS and best.objective >= before:
             break  # rounding: no step finds a better metric
@@ -161,13 +155,3 @@ def _tightness_after(constraints: Constraints, metric: Metric, direction: np.nda
 
 def _objective(metric: Metric) -> float:
     return metric.objective
-
-
-def _record(iteration: int, metric: Metric, bound: float, gap: float) -> Record:
-    return {
-        "iteration": iteration,
-        "objective": metric.objective,
-        "bound": bound,
-        "gap": gap,
-        "n_active": int(np.count_nonzero(metric.violated)),
-    }

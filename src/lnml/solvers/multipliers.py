@@ -8,16 +8,16 @@ derivation is in docs/lmnn.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from lnml.core.monitor import Monitor, Record
+from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING
 from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.run import Run
 from lnml.solvers.saddles import leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
 
@@ -56,36 +56,13 @@ class HingeTask(Protocol):
         """Take the slopes at a metric as the new multipliers."""
 
 
-def solve_hinge(
-    task: HingeTask,
-    components: np.ndarray,
-    *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    to_original: Callable[[np.ndarray], np.ndarray],
-    warm: bool,
-) -> Solution:
-    """Minimise a hinge objective to a relative duality gap of ``tol``.
+def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise a hinge objective to a relative duality gap of ``run.tol``.
 
-    Parameters
-    ----------
-    task : HingeTask
-        The objective.
-    components : ndarray of shape (r, d)
-        Start, in the task's coordinates.
-    tol : float
-        Largest relative duality gap.
-    max_iter : int
-        Most iterations, each of a few L-BFGS steps and a full search.
-    monitor : Monitor
-        Receives one record per iteration.
-    to_original : callable
-        Maps components to the user's coordinates, for the callback.
-    warm : bool
-        Whether the task already holds multipliers of a similar problem.
+    An iteration is a few steps of L-BFGS and a full search. A warm task already
+    holds multipliers of a similar problem.
     """
-    full_rank = components.shape[0] >= components.shape[1]
+    full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
     task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
@@ -95,10 +72,10 @@ def solve_hinge(
     gap = relative_gap(objective, bound, task.objective_at_zero)
     objectives, margin, softness = [objective], MARGIN, 1.0
     if gap <= tol:
-        monitor.step(_record(1, objective, bound, gap, start, 1), partial(to_original, best))
+        run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
     converged = False
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, run.max_iter + 1):
         minimum = minimize_over_components(
             partial(task.smoothed, smoothing=smoothing),
             components,
@@ -117,7 +94,7 @@ def solve_hinge(
         objectives.append(objective)
         converged = gap <= tol or (not full_rank and stalled(objectives, tol))
         record = _record(iteration, objective, bound, gap, seen, minimum.n_evaluations)
-        if monitor.step(record, partial(to_original, best)) or converged:
+        if run.report(best, record) or converged:
             break
         settled = warm or iteration >= COARSE_ITERATIONS
         easing = max(seen.easing, LEAST_SOFTNESS / softness) if settled else 1.0
@@ -143,11 +120,11 @@ def _record(
     seen: Certificate,
     n_evaluations: int,
 ) -> Record:
-    return {
-        "iteration": iteration,
-        "objective": objective,
-        "bound": bound,
-        "gap": gap,
-        "n_active": seen.n_active,
-        "n_evaluations": n_evaluations,
-    }
+    return Record(
+        iteration=iteration,
+        objective=objective,
+        bound=bound,
+        gap=gap,
+        n_active=seen.n_active,
+        n_evaluations=n_evaluations,
+    )

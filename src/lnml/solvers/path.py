@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,30 +16,12 @@ from lnml.solvers.barrier import solve_softmax
 from lnml.solvers.bregman import solve_logdet
 from lnml.solvers.multipliers import solve_hinge
 from lnml.solvers.ratio import solve_ratio
+from lnml.solvers.run import Run
 from lnml.solvers.smooth import solve_smooth
 
-
-class Minimizer(Protocol):
-    """Minimises a task to a tolerance and certifies what it found, in the task's coordinates.
-
-    What the parameters mean: see :func:`lnml.solvers.multipliers.solve_hinge`.
-    """
-
-    def __call__(
-        self,
-        # Each minimiser says at the top of its file what its tasks must have.
-        task: Any,
-        components: np.ndarray,
-        *,
-        tol: float,
-        max_iter: int,
-        monitor: Monitor,
-        to_original: Callable[[np.ndarray], np.ndarray],
-        warm: bool,
-    ) -> Solution:
-        """Return the best metric found and the best bound proved."""
-
-
+# Each minimises a task to a tolerance and certifies what it found, in the task's coordinates. The
+# top of its file says what its tasks must have.
+Minimizer = Callable[[Any, np.ndarray, Run], Solution]
 MINIMIZERS: dict[Form, Minimizer] = {
     Form.HINGES: solve_hinge,
     Form.SOFTMAX: solve_softmax,
@@ -82,10 +64,11 @@ def solve(
         Start from the components as they are; a warm start always does.
     """
     monitor = monitor or Monitor()
-    is_warm = warm is not None and warm.helps_at(components)
+    if warm is not None and not warm.helps_at(components):
+        warm = None
     task = objective.task(targets)
     start = task.to_conditioned(components)
-    if warm is not None and is_warm:
+    if warm is not None:
         task.resume(warm, components)
     elif not keep_scale:
         start = start * np.sqrt(worthwhile(task.best_scale(start)))
@@ -93,15 +76,8 @@ def solve(
     def to_original(found: np.ndarray) -> np.ndarray:
         return task.to_original(found, components.shape[0])
 
-    found = MINIMIZERS[objective.form](
-        task,
-        start,
-        tol=tol,
-        max_iter=max_iter,
-        monitor=monitor,
-        to_original=to_original,
-        warm=is_warm,
-    )
+    run = Run(tol, max_iter, monitor, to_original, warm is not None)
+    found = MINIMIZERS[objective.form](task, start, run)
     learned = to_original(found.components)
     return replace(
         found,

@@ -83,7 +83,7 @@ class ObjectiveProblem:
             monitor=monitor,
             warm=state,
         )
-        return finite(found, self.objective)
+        return finite(found, f"the solve of {type(self.objective).__name__}")
 
 
 class OwnSolver:
@@ -121,15 +121,16 @@ class OwnSolver:
         monitor = monitor or Monitor()
         found = self.problem.solve(targets, components, tol=tol, state=state, monitor=monitor)
         # Only the monitor knows whether the user asked to stop, or a rule did.
-        return replace(finite(found, self.problem), stopped=monitor.stopped)
+        found = finite(found, f"{type(self.problem).__name__}.solve")
+        return replace(found, stopped=monitor.stopped)
 
 
-def finite(found: Solution, problem: Any) -> Solution:
-    """Return a solution, or say whose objective is no number."""
+def finite(found: Solution, source: str) -> Solution:
+    """Return a solution, or say where an objective that is no number came from."""
     if not np.isfinite(found.objective):
         raise FloatingPointError(
-            f"{type(problem).__name__}.solve returned an objective of {found.objective}: "
-            f"check the scale of the data, or the problem's solver"
+            f"{source} returned an objective of {found.objective}: check the scale of the data, "
+            f"or the problem's solver"
         )
     return found
 

@@ -7,15 +7,14 @@ lacks something. The derivation is in docs/mmc.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from lnml.core.monitor import Monitor, Record
+from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
 from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.run import Run
 from lnml.solvers.saddles import leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
 
@@ -44,30 +43,22 @@ class RatioTask(Protocol):
         """Objective and a lower bound over all metrics."""
 
 
-def solve_ratio(
-    task: RatioTask,
-    components: np.ndarray,
-    *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    to_original: Callable[[np.ndarray], np.ndarray],
-    warm: bool = False,
-) -> Solution:
-    """Minimise a ratio to a relative duality gap of ``tol``.
+def solve_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise a ratio to a relative duality gap of ``run.tol``.
 
-    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
-    iteration is a run of L-BFGS and a certificate. A warm start is like any other.
+    An iteration is a descent by L-BFGS and a certificate. A warm start is like any
+    other.
     """
     if task.collapsed:
-        monitor.step(_record(1, 0.0, 0.0, 0.0, 1), partial(to_original, components))
+        record = Record(iteration=1, objective=0.0, bound=0.0, gap=0.0, n_evaluations=1)
+        run.report(components, record)
         return Solution(components, 0.0, 0.0, 0.0, True)
     full_rank = components.shape[0] >= components.shape[1]
     seen = task.certify(components)
     best, objective, bound = components, seen.objective, seen.bound
     gap, n_evaluations = relative_gap(objective, bound, 0.0), 1
-    objectives, converged = [objective], gap <= tol
-    for iteration in range(1, max_iter + 1):
+    objectives, converged = [objective], gap <= run.tol
+    for iteration in range(1, run.max_iter + 1):
         if not converged:
             components = task.admissible(leave_saddle(components, seen.directions, 0.0))
             minimum = minimize_over_components(
@@ -83,20 +74,14 @@ def solve_ratio(
             bound = max(bound, seen.bound)
             gap = relative_gap(objective, bound, 0.0)
             objectives.append(objective)
-            converged = gap <= tol or (not full_rank and stalled(objectives, tol))
-        record = _record(iteration, objective, bound, gap, n_evaluations)
-        if monitor.step(record, partial(to_original, best)) or converged:
+            converged = gap <= run.tol or (not full_rank and stalled(objectives, run.tol))
+        record = Record(
+            iteration=iteration,
+            objective=objective,
+            bound=bound,
+            gap=gap,
+            n_evaluations=n_evaluations,
+        )
+        if run.report(best, record) or converged:
             break
     return Solution(best, objective, bound, gap, converged)
-
-
-def _record(
-    iteration: int, objective: float, bound: float, gap: float, n_evaluations: int
-) -> Record:
-    return {
-        "iteration": iteration,
-        "objective": objective,
-        "bound": bound,
-        "gap": gap,
-        "n_evaluations": n_evaluations,
-    }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from lnml.core.monitor import Monitor, Record
+from lnml.core.monitor import Record
 from lnml.core.solution import Solution
 from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.run import Run
 
 # Past steps that L-BFGS keeps.
 MEMORY = 20
@@ -30,31 +29,21 @@ class SmoothTask(Protocol):
         """Objective and its gradient (r x d)."""
 
 
-def solve_smooth(
-    task: SmoothTask,
-    components: np.ndarray,
-    *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    to_original: Callable[[np.ndarray], np.ndarray],
-    warm: bool = False,
-) -> Solution:
-    """Minimise until a step gains less than ``tol`` of the objective at the start.
+def solve_smooth(task: SmoothTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise until a step gains less than ``run.tol`` of the objective at the start.
 
-    Parameters are those of :func:`lnml.solvers.multipliers.solve_hinge`; an
-    iteration is a step of L-BFGS. A warm start is like any other.
+    An iteration is a step of L-BFGS. A warm start is like any other.
     """
 
     def on_step(found: np.ndarray, value: float) -> bool:
-        record: Record = {"iteration": len(monitor.history) + 1, "objective": value}
-        return monitor.step(record, partial(to_original, found))
+        iteration = len(run.monitor.history) + 1
+        return run.report(found, Record(iteration=iteration, objective=value))
 
     descent = minimize_over_components(
         task.value_and_gradient,
         components,
-        max_iter=max_iter,
-        value_tol=max(tol, task.precision),
+        max_iter=run.max_iter,
+        value_tol=max(run.tol, task.precision),
         memory=MEMORY,
         on_step=on_step,
     )
