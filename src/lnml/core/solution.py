@@ -53,6 +53,9 @@ class Certificate(NamedTuple):
         Multiple of the metric that ``objective`` belongs to.
     n_active : int
         Number of hinges above zero, where there are hinges.
+    share : float
+        Share of this metric's dual point in the one that proves the bound; the rest is
+        the dual point before it.
     """
 
     objective: float
@@ -62,6 +65,48 @@ class Certificate(NamedTuple):
     easing: float = 1.0
     multiple: float = 1.0
     n_active: int = 0
+    share: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """The objective of a metric as it is returned, and what was proved about it.
+
+    Attributes
+    ----------
+    objective : float
+        Summed from differences of the rows.
+    error : float
+        How far rounding may have moved it.
+    bound : float or None
+        A lower bound of the objective over all metrics, its own rounding taken off.
+    floor : float
+        Least number that a relative gap is relative to.
+    method : str
+        Name of the objective in a stored certificate; empty if nothing can be proved.
+    parameters : dict
+        What else defines the objective.
+    coordinates : ndarray of shape (d, e), or None
+        Where the proof lives.
+    left_out : ndarray of shape (d, m), or None
+        Directions in which rows differ by no more than their rounding.
+    slack, limit : float
+        See :class:`lnml.proofs.hinges.Bound`.
+    duals : dict of ndarrays
+        The dual point, rows numbered as in the training set.
+    """
+
+    objective: float
+    error: float
+    bound: float | None = None
+    floor: float = 0.0
+    method: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    coordinates: np.ndarray | None = None
+    left_out: np.ndarray | None = None
+    slack: float = 0.0
+    limit: float = np.inf
+    duals: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -89,6 +134,8 @@ class Solution:
         Whether the user's callback asked to stop.
     targets : Neighborhoods or None
         The neighbourhoods that were learned with the metric, if any were.
+    proof : Proof or None
+        Where objective and bound come from.
     """
 
     components: np.ndarray
@@ -100,3 +147,4 @@ class Solution:
     state: Any = None
     stopped: bool = False
     targets: Neighborhoods | None = None
+    proof: Proof | None = None

@@ -14,7 +14,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from lnml.core.pairs import Pattern
+from lnml.core.solution import Proof
 from lnml.core.warm_start import Search, WarmStart
+
+
+# A gap is relative to the objective, or to this share of its value at M = 0: separable data
+# have an optimum near zero, where a plain ratio means nothing.
+FLOOR_SHARE = 1e-6
 
 
 class Form(Enum):
@@ -91,6 +97,12 @@ class Objective(Protocol):
 
         ``targets`` None stands for all pairs of the same class, where a method
         allows that.
+        """
+
+    def prove(self, task: Any, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective of components (r x d) as returned, and what is proved about it.
+
+        ``found`` are the same components in the coordinates of the task.
         """
 
 

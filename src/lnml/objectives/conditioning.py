@@ -8,26 +8,32 @@ solvers need ten times fewer steps in these. See docs/lmnn.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from lnml.core.pairs import Pattern
 from lnml.core.points import Points
 from lnml.kernels.protocol import Kernels
+from lnml.objectives.scatter import (
+    CONSTANT,
+    ColumnUnits,
+    PullScatter,
+    TotalScatter,
+    polished,
+    whitened,
+)
 
-# Directions with less than this share of the largest pull are scaled as if they
-# had it. They are kept: no pull means a direction can separate classes for free.
-SPECTRUM_FLOOR = 1e-8
-# Directions in which scaled data vary less than this are rounding, and left out.
-VARIANCE_FLOOR = 1e-12
-# Rounding of one eigenvalue of the pull, relative to the largest.
-PULL_ROUNDING = 1e-15
 # Directions with less than this share of the mean variance are not whitened by `soften`.
 SOFT_FLOOR = 1e-4
-# A basis column along which data vary by fewer roundings than this is constant.
-CONSTANT = 8.0
+# Coordinates of float32 rows are kept in float64 if their rounding is a larger share than
+# this of a typical difference of target pairs.
+LARGEST_ROUNDING = 1e-4
+# Rows are far from each other if squared distances, in units of a typical one of a target
+# pair, reach this multiple of what keeps half of their digits.
+FAR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +75,13 @@ class Conditioning(LinearCoordinates):
     Attributes
     ----------
     pull : ndarray of shape (e,)
-        Its diagonal: 1, or less where clipped.
+        Its diagonal: one, or zero in directions without pull.
+    left_out : ndarray of shape (d, m)
+        Directions in which rows differ by no more than their rounding.
     """
 
     pull: np.ndarray
+    left_out: np.ndarray
 
 
 def whiten_pull(
@@ -91,18 +100,28 @@ def whiten_pull(
     weights : array of the device aligned with targets, or ndarray with the classes
         Weight of each pair; default all ones, or 1 / (class size - 1) for classes.
     """
-    scaled, scale, unscale = _unit_spread(kernels, points)
-    basis = _span(kernels.gram(scaled.data, scaled.data) / points.n_rows)
-    scatter = _pull_scatter(kernels, scaled, targets, weights)
-    values, vectors = np.linalg.eigh(basis.T @ scatter @ basis)
-    values, clipped = _clip(values)
-    rotation = basis @ vectors
-    whitening = rotation / np.sqrt(clipped)
+    units = ColumnUnits.of(kernels, points)
+    total = TotalScatter(kernels, units)
+    columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
+    varying = whitened(total, columns, columns.shape[1])
+    # Rows do not differ there, so it changes nothing, and the inverse becomes simple.
+    left_out = np.linalg.qr(varying.without)[0]
+    basis = varying.directions - left_out @ (left_out.T @ varying.directions)
+    pull = PullScatter(kernels, units, targets, weights)
+    found = whitened(pull, basis, varying.n_coarse)
+    pulled = found.directions
+    if pulled.shape[1] > found.n_coarse:
+        pulled = polished(pull, pulled)
+    # In directions without pull the spread of the rows sets the unit.
+    spread = kernels.columns(units.along(kernels, found.without)).spread
+    free = found.without / (np.sqrt(pull.weight) * np.where(spread > 0.0, spread, 1.0))
+    directions = np.hstack([pulled, free])
     return Conditioning(
-        points=kernels.mapped(scaled, whitening),
-        pull=values / clipped,
-        matrix=whitening / scale[:, None],
-        inverse=(rotation * np.sqrt(clipped) * unscale[:, None]).T,
+        points=_mapped(kernels, units, directions, pull.weight),
+        matrix=directions / units.scale[:, None],
+        inverse=_inverse(directions) * units.unscale,
+        pull=np.repeat([1.0, 0.0], [pulled.shape[1], free.shape[1]]),
+        left_out=left_out / units.scale[:, None],
     )
 
 
@@ -114,20 +133,56 @@ def scale_pull(
     Parameters are those of :func:`whiten_pull`; only the diagonal of the pull
     scatter is one.
     """
-    scaled, scale, unscale = _unit_spread(kernels, points)
-    varying = np.flatnonzero(unscale)
-    scatter = _pull_scatter(kernels, scaled, targets, weights)
-    values, clipped = _clip(np.diag(scatter)[varying])
-    unit, columns = np.sqrt(clipped), np.eye(scale.size)[:, varying]
+    units = ColumnUnits.of(kernels, points)
+    columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
+    pull = PullScatter(kernels, units, targets, weights)
+    size = np.sqrt(np.maximum(np.diag(columns.T @ pull.matrix @ columns), 0.0))
+    pulled = size > pull.noise(columns)
+    unit = np.where(pulled, size, np.sqrt(pull.weight))
+    directions = columns / unit
     return Conditioning(
-        points=kernels.mapped(scaled, columns / unit),
-        pull=values / clipped,
-        matrix=columns / unit / scale[:, None],
-        inverse=(columns * unit * unscale[:, None]).T,
+        points=_mapped(kernels, units, directions, pull.weight),
+        matrix=directions / units.scale[:, None],
+        inverse=(columns * unit * units.unscale[:, None]).T,
+        pull=1.0 * pulled,
+        left_out=np.zeros((points.n_features, 0)),
     )
 
 
-def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
+def _mapped(
+    kernels: Kernels, units: ColumnUnits, directions: np.ndarray, weight: float
+) -> Points:
+    """Return the rows along directions in which target pairs of some weight have scatter one."""
+    rows = units.along(kernels, directions)
+    # The largest distance in units of a typical difference of a target pair.
+    reach = np.sqrt(weight) * float(kernels.columns(rows).spread.max(initial=0.0))
+    if rows.dtype == np.float32 and rows.precision * reach > LARGEST_ROUNDING:
+        units = units._replace(points=kernels.widened(units.points))
+        rows = units.along(kernels, directions)
+    far = rows.precision * reach**2 > FAR * np.sqrt(rows.precision)
+    return replace(rows, far=bool(far))
+
+
+def _inverse(directions: np.ndarray) -> np.ndarray:
+    """Return the map (e x d) from directions (d x e) back to columns, on their span."""
+    q, r = np.linalg.qr(directions)
+    return np.asarray(solve_triangular(r, q.T))
+
+
+@dataclass(frozen=True, eq=False)
+class SoftCoordinates(LinearCoordinates):
+    """Coordinates in which directions with little variance are stretched less.
+
+    Attributes
+    ----------
+    whitened : Conditioning
+        The ones that stretch all.
+    """
+
+    whitened: Conditioning
+
+
+def soften(kernels: Kernels, whitened: Conditioning) -> SoftCoordinates:
     """Scale the principal axes of the data to unit variance, except those with little variance.
 
     Along these the norm decides, so they are stretched less. The coordinates cover
@@ -140,10 +195,11 @@ def soften(kernels: Kernels, whitened: LinearCoordinates) -> LinearCoordinates:
     values, vectors = np.linalg.eigh(scatter / points.n_rows)
     sizes = np.sqrt(np.maximum(values, SOFT_FLOOR * values.mean()))
     rotation = span @ vectors
-    return LinearCoordinates(
+    return SoftCoordinates(
         points=kernels.mapped(points, root.T @ vectors / sizes),
         matrix=rotation / sizes,
         inverse=(rotation * sizes).T,
+        whitened=whitened,
     )
 
 
@@ -166,7 +222,12 @@ class ScaledBasis:
 
     def to_original(self, components: np.ndarray, n_rows: int) -> np.ndarray:
         """Components (m x d) in the coordinates of the data; ``n_rows`` is m."""
-        return components @ self.matrix.T
+        return np.abs(components) @ self.matrix.T
+
+    @property
+    def varies(self) -> np.ndarray:
+        """Whether the data vary along each column of the basis, shape (m,)."""
+        return self.matrix.any(axis=0)
 
 
 def scale_basis(kernels: Kernels, points: Points, basis: np.ndarray) -> ScaledBasis:
@@ -180,44 +241,3 @@ def scale_basis(kernels: Kernels, points: Points, basis: np.ndarray) -> ScaledBa
     rounding = points.precision * (largest @ np.abs(basis))
     scale = np.where(found.spread > CONSTANT * rounding, found.spread, np.inf)
     return ScaledBasis(kernels.standardized(along, found.mean, scale), basis / scale)
-
-
-def _unit_spread(kernels: Kernels, points: Points) -> tuple[Points, np.ndarray, np.ndarray]:
-    """Return columns of mean zero and spread one, their divisors, and the factors back.
-
-    Constant columns are divided by infinity. Their factor back is zero.
-    """
-    columns = kernels.columns(points)
-    # Compares the values: the spread of a constant column may be non-zero by rounding.
-    constant = columns.highest == columns.lowest
-    scale = np.where(constant, np.inf, columns.spread)
-    unscale = np.where(constant, 0.0, columns.spread)
-    return kernels.standardized(points, columns.mean, scale), scale, unscale
-
-
-def _pull_scatter(
-    kernels: Kernels, scaled: Points, targets: Pattern | None, weights: Any
-) -> np.ndarray:
-    """Sum over target pairs of weight * v v^T."""
-    if targets is None:
-        sizes = scaled.class_sizes
-        by_class = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
-        return kernels.class_scatter(scaled, by_class)
-    edges = [(targets, weights, 1.0)]
-    scatter = kernels.gram(kernels.laplacian(edges, scaled.data), scaled.data)
-    return (scatter + scatter.T) / 2
-
-
-def _clip(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pull of every direction, and the pull it is scaled by."""
-    largest = values.max()
-    # Values of the size of their rounding are directions without pull.
-    values = np.where(values < PULL_ROUNDING * values.size * largest, 0.0, values)
-    clipped = np.maximum(values, SPECTRUM_FLOOR * largest) if largest > 0 else values + 1.0
-    return values, clipped
-
-
-def _span(correlation: np.ndarray) -> np.ndarray:
-    """Orthonormal basis (d x e) of the directions in which scaled data vary at all."""
-    values, vectors = np.linalg.eigh(correlation)
-    return vectors[:, values > VARIANCE_FLOOR * max(values[-1], 1.0)]

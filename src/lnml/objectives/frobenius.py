@@ -11,12 +11,26 @@ from scipy.optimize import brentq
 
 from lnml.core.pairs import Hinge, Pattern
 from lnml.core.points import Embedding
+from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import scale_basis, soften, whiten_pull
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.norms import DiagonalNorm, FullNorm, SquaredNorm, half_square
+from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import PointCoordinates, TripletTask
 from lnml.objectives.triplets import TripletObjective
+from lnml.proofs.differences import column_moments
+from lnml.proofs.hinges import (
+    Bound,
+    norm_bound,
+    push_moment,
+    slope_edges,
+    slope_total,
+    weights_bound,
+)
+from lnml.proofs.objective import Value
+from lnml.proofs.rounding import UNIT, gamma
+from lnml.proofs.slopes import Slopes
 
 # Largest multiple of a metric that is looked at, and the accuracy of the best one.
 LARGEST_MULTIPLE = 1.3
@@ -49,6 +63,41 @@ class FrobeniusObjective(TripletObjective):
         # First those of LMNN, which leave out directions in which the data do not vary.
         conditioning = soften(kernels, whiten_pull(kernels, points, None))
         return self._task(conditioning, targets, FullNorm(conditioning))
+
+    def metric_value(self, finished: FinishedTriplets) -> Value:
+        """Half the squared Frobenius norm of M = L^T L."""
+        components = finished.components
+        gram = components @ components.T
+        norm = float(np.linalg.norm(gram))
+        moved = gamma(len(components.T) + 2) * float(np.vdot(components, components))
+        return Value(half_square(gram), norm * moved + moved**2 + gamma(gram.size + 4) * norm**2)
+
+    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+        """Return the bound of docs/frobenius.md."""
+        whitened = finished.task.coordinates.whitened
+        push = push_moment(finished.pairs, slopes, whitened.matrix).times(self.hinge_weight)
+        total = slope_total(slopes, self.hinge_weight)
+        bound = norm_bound(push, total, whitened.matrix, whitened.inverse)
+        return self._proof("frobenius", bound, whitened.matrix, whitened.left_out, "dominator")
+
+    def _proof(
+        self,
+        method: str,
+        bound: Bound,
+        coordinates: np.ndarray | None,
+        left_out: np.ndarray | None,
+        dominator: str,
+    ) -> Proof:
+        return Proof(
+            0.0,
+            0.0,
+            bound.value,
+            method=method,
+            parameters={"C": self.hinge_weight, "share": bound.share},
+            coordinates=coordinates,
+            left_out=left_out,
+            duals={} if bound.dominator is None else {dominator: bound.dominator},
+        )
 
     def _task(
         self, coordinates: PointCoordinates, targets: Pattern, term: SquaredNorm
@@ -87,6 +136,23 @@ class WeightedBasisObjective(FrobeniusObjective):
         """Use coordinates along the basis, each brought to unit spread."""
         scaled = scale_basis(self.training.kernels, self.training.points, self.basis)
         return self._task(scaled, targets, DiagonalNorm(scaled.matrix))
+
+    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+        """Return the bound of docs/frobenius.md, along the columns of the basis."""
+        i, j, weights, summed = slope_edges(finished.pairs, slopes)
+        # A column along which rows do not differ needs no weight.
+        basis = np.where(finished.task.coordinates.varies, self.basis, 0.0)
+        found, error = column_moments(finished.pairs.rows, i, j, -weights, basis)
+        error = error + gamma(summed) * np.abs(found)
+        bound = weights_bound(
+            self.hinge_weight * found,
+            self.hinge_weight * error + 2.0 * UNIT * np.abs(self.hinge_weight * found),
+            slope_total(slopes, self.hinge_weight),
+            basis,
+        )
+        proof = self._proof("weighted_basis", bound, None, None, "weights")
+        proof.duals["basis"] = basis
+        return proof
 
 
 class FrobeniusTask(TripletTask):

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from lnml.core.pairs import Pattern
-from lnml.core.solution import Certificate
+from lnml.core.solution import Certificate, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.margins import sample_margins
+from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
 from lnml.objectives.triplets import TripletObjective
+from lnml.proofs.differences import moment
+from lnml.proofs.hinges import pull_bound, push_moment, slope_total
+from lnml.proofs.objective import Value
+from lnml.proofs.slopes import Slopes
 
 # Eigenvalues of a scatter matrix below this share of its scale are rounding.
 ROUNDING = 1e-12
@@ -42,6 +47,31 @@ class LMNNObjective(TripletObjective):
         kernels = self.training.kernels
         conditioning = whiten_pull(kernels, self.training.points, targets)
         return LMNNTask(kernels, conditioning, targets, self.hinge_weight, self.impostors)
+
+    def metric_value(self, finished: FinishedTriplets) -> Value:
+        """Return the pull, from the distances of the target pairs."""
+        return Value(0.0, 0.0).plus(finished.targets.total(), self.pull_weight)
+
+    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+        """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
+        pairs, conditioning = finished.pairs, finished.task.coordinates
+        coordinates = conditioning.matrix
+        pull = moment(pairs.rows, pairs.i, pairs.j, np.ones(pairs.i.size), coordinates)
+        push = push_moment(pairs, slopes, coordinates).times(self.hinge_weight)
+        total = slope_total(slopes, self.hinge_weight)
+        size = float(np.vdot(finished.found, finished.found))
+        bound = pull_bound(pull, push, self.pull_weight, total, size)
+        return Proof(
+            0.0,
+            0.0,
+            bound.value,
+            method="lmnn",
+            parameters={"push_weight": self.hinge_weight, "share": bound.share},
+            coordinates=coordinates,
+            left_out=conditioning.left_out,
+            slack=bound.slack,
+            limit=bound.limit,
+        )
 
 
 class Pull:

@@ -58,7 +58,7 @@ class SquaredNorm(ABC):
         self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
     ) -> Certificate:
         """Return the bound of docs/frobenius.md; it never falls from call to call."""
-        bound = self._raise_bound(DualPoint(slope_sum, -push))
+        bound, share = self._raise_bound(DualPoint(slope_sum, -push))
         easing = self._easing(components, objective, slope_sum, push)
         moved = (components @ self.matrix.T) @ self.matrix
         gradient = self.restrict(moved.T @ moved + push)
@@ -68,7 +68,7 @@ class SquaredNorm(ABC):
         # Along u the objective falls at this rate and its norm curves it up.
         curvature = np.linalg.norm(self.matrix @ directions, axis=0) ** 4
         room = -values[wanted] / curvature
-        return Certificate(objective, bound, directions, room, easing)
+        return Certificate(objective, bound, directions, room, easing, share=share)
 
     def _easing(
         self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
@@ -86,11 +86,14 @@ class SquaredNorm(ABC):
             return EASING
         return 1.0 / EASING if slope_part > IMBALANCE * metric_part else 1.0
 
-    def _raise_bound(self, new: DualPoint) -> float:
-        """Mix new slopes with the best ones so far, since any mixture is a dual point."""
+    def _raise_bound(self, new: DualPoint) -> tuple[float, float]:
+        """Mix new slopes with the best ones so far, since any mixture is a dual point.
+
+        Returns the bound and the share of the new slopes.
+        """
         if self.dual is None:
             self.dual = new
-            return self._dual_value(new)
+            return self._dual_value(new), 1.0
         old = self.dual
         found = minimize_scalar(
             lambda share: -self._dual_value(old.mixed(new, share)),
@@ -98,9 +101,9 @@ class SquaredNorm(ABC):
             method="bounded",
             options={"xatol": 1e-6},
         )
-        values = [(self._dual_value(p), p) for p in (old, new, old.mixed(new, found.x))]
-        value, self.dual = max(values, key=lambda pair: pair[0])
-        return value
+        mixtures = [(share, old.mixed(new, share)) for share in (0.0, 1.0, float(found.x))]
+        share, self.dual = max(mixtures, key=lambda pair: self._dual_value(pair[1]))
+        return self._dual_value(self.dual), share
 
     def _dual_value(self, point: DualPoint) -> float:
         """Bound proved by the best multiple, at most 1, of some slopes."""

@@ -13,6 +13,7 @@ from lnml.core.solution import Certificate
 from lnml.core.warm_start import Search, WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.base import Coordinates, Task
+from lnml.proofs.slopes import Slopes
 
 # Bytes that one candidate pair takes in a working set and its evaluation.
 PAIR_BYTES = 24
@@ -96,6 +97,7 @@ class TripletTask(Task, ABC):
         self.impostors = impostors
         self.precision = points.precision
         self.known: Search | None = None
+        self._dual: Slopes | tuple[np.ndarray, float, WorkingSet] | None = None
         self.last_search: Search | None = None
         nobody = Pattern(np.zeros(points.n_rows + 1, np.int64), np.zeros(0, np.int32))
         candidates = kernels.pattern(nobody) if impostors is None else impostors
@@ -184,6 +186,28 @@ class TripletTask(Task, ABC):
     ) -> tuple[float, float]:
         """Exact objective of a multiple of the metric, here one, and the multiple."""
         return self.term.value_and_gradient(components)[0] + self.hinge_weight * terms.exact, 1.0
+
+    def keep_dual(self, components: np.ndarray, smoothing: float, share: float) -> None:
+        """Keep a share of the slopes at a metric, the one evaluated last, as the dual point.
+
+        The slopes themselves are computed when they are asked for.
+        """
+        if share == 1.0:
+            self._dual = components, smoothing, self.working
+        elif share > 0.0:
+            before = self.dual()
+            self._dual = components, smoothing, self.working
+            self._dual = before.mixed(self.dual(), share)
+
+    def dual(self) -> Slopes:
+        """Return the dual point that was kept."""
+        if not isinstance(self._dual, Slopes):
+            assert self._dual is not None
+            components, smoothing, working = self._dual
+            embedding = self.kernels.embed(self.points, components)
+            found = self.kernels.slopes(embedding, working, smoothing)
+            self._dual = Slopes.of(found, self.targets, self.kernels.arrays)
+        return self._dual
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""

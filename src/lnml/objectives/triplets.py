@@ -9,16 +9,21 @@ solved in.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lnml.core.pairs import Pattern, TooManyPairs
 from lnml.core.points import Embedding
+from lnml.core.solution import Proof
 from lnml.core.warm_start import Search
 from lnml.kernels.training import TrainingSet
-from lnml.objectives.base import Form, PairCosts
+from lnml.objectives.base import FLOOR_SHARE, Form, PairCosts
+from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import MARGIN, PAIR_BYTES, SMOOTHING, TripletTask
+from lnml.proofs.objective import Value
+from lnml.proofs.slopes import Slopes
 
 
 class TripletObjective(ABC):
@@ -61,6 +66,34 @@ class TripletObjective(ABC):
     @abstractmethod
     def task(self, targets: Pattern) -> TripletTask:
         """Return the objective for target pairs, in the coordinates that suit it."""
+
+    @abstractmethod
+    def metric_value(self, finished: FinishedTriplets) -> Value:
+        """Return the part of the objective without a hinge."""
+
+    @abstractmethod
+    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+        """Return what slopes prove; the objective is filled in elsewhere."""
+
+    def prove(self, task: TripletTask, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective at components (r x d) as returned, and the proved bound."""
+        finished = FinishedTriplets(self.training, task, found, components)
+        value = self.metric_value(finished).plus(finished.hinges(), self.hinge_weight)
+        slopes = task.dual()
+        proof = self.proved(finished, slopes)
+        share = proof.parameters.pop("share")
+        duals = {
+            "targets": np.stack([finished.pairs.i, finished.pairs.j], axis=1),
+            "triplets": np.stack([slopes.target, slopes.impostor], axis=1),
+            "slopes": share * slopes.value,
+        }
+        return replace(
+            proof,
+            objective=value.value,
+            error=value.error,
+            floor=FLOOR_SHARE * task.objective_at_zero,
+            duals={**duals, **proof.duals},
+        )
 
     def pair_costs(
         self, components: np.ndarray, pairs: Pattern, known: Search | None = None

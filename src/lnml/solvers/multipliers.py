@@ -52,6 +52,9 @@ class HingeTask(Protocol):
     def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and dual bound; exact only right after a search."""
 
+    def keep_dual(self, components: np.ndarray, smoothing: float, share: float) -> None:
+        """Keep a share of the slopes at a metric, the one evaluated last, as the dual point."""
+
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""
 
@@ -69,6 +72,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     start = task.evaluate(components, smoothing)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
+    task.keep_dual(components, smoothing, 1.0)
     gap = relative_gap(objective, bound, task.objective_at_zero)
     objectives, margin, softness = [objective], MARGIN, 1.0
     if gap <= tol:
@@ -89,7 +93,9 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             margin *= WIDENING
         if seen.objective < objective:
             best, objective = _times(components, seen.multiple), seen.objective
-        bound = max(bound, seen.bound)
+        if seen.bound > bound:
+            bound = seen.bound
+            task.keep_dual(components, smoothing, seen.share)
         gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
         converged = gap <= tol or (not full_rank and stalled(objectives, tol))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lnml.core.monitor import Monitor
-from lnml.core.solution import Solution
+from lnml.core.solution import Proof, Solution
 from lnml.core.warm_start import WarmStart
 from lnml.objectives.base import Form, Objective
 from lnml.solvers.barrier import solve_softmax
@@ -79,12 +79,26 @@ def solve(
     run = Run(tol, max_iter, monitor, to_original, warm is not None)
     found = MINIMIZERS[objective.form](task, start, run)
     learned = to_original(found.components)
-    return replace(
+    solution = replace(
         found,
         components=learned,
         history=monitor.history,
         stopped=monitor.stopped,
         state=task.warm_start(found.components, learned),
+    )
+    return certified(solution, objective.prove(task, found.components, learned), tol)
+
+
+def certified(solution: Solution, proof: Proof, tol: float) -> Solution:
+    """Return a solution with the objective and the bound that were proved for it."""
+    if proof.bound is None:
+        return replace(solution, objective=proof.objective, proof=proof)
+    bound = min(proof.bound, proof.objective)
+    scale = max(proof.objective, proof.floor)
+    gap = (proof.objective - bound) / scale if scale > 0.0 else 0.0
+    print('solver', solution.objective, solution.gap, 'proof',proof.objective, gap, proof.error/max(proof.objective,1e-300), proof.slack)
+    return replace(
+        solution, objective=proof.objective, bound=bound, gap=gap, proof=proof
     )
 
 

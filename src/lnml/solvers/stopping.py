@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lnml.objectives.base import FLOOR_SHARE
+
 STALL_ITERATIONS = 5
 STALL_SHARE = 0.1
 # An iteration that adds less than this share to what was gained before it adds little.
@@ -11,11 +13,8 @@ LEAST_SHARE = 0.2
 
 
 def relative_gap(objective: float, bound: float, objective_at_zero: float) -> float:
-    """Gap relative to the objective, or to a millionth of its value at M = 0.
-
-    Separable data have an optimum near zero, where a plain ratio means nothing.
-    """
-    scale = max(objective, 1e-6 * objective_at_zero)
+    """Gap relative to the objective, or to a millionth of its value at M = 0."""
+    scale = max(objective, FLOOR_SHARE * objective_at_zero)
     return max(objective - bound, 0.0) / scale if scale > 0 else 0.0
 
 

@@ -1,0 +1,234 @@
+"""Directions along which a scatter of the rows is one, found without losing small ones.
+
+An eigenvalue of a d x d scatter matrix has an absolute error: small ones drown in the
+rounding of the largest. So directions with a small scatter are measured again, from the
+rows mapped to them, where they are the largest. See docs/certificates.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from lnml.core.pairs import Pattern
+from lnml.core.points import Points
+from lnml.kernels.protocol import Kernels
+
+# Directions with less than this share of the largest scatter are measured again.
+SHARE = 1e-6
+# Rows that differ by fewer roundings than this are equal.
+CONSTANT = 8.0
+
+
+class ColumnUnits(NamedTuple):
+    """Columns in units of their spread.
+
+    Directions are d x m, in these units.
+
+    Attributes
+    ----------
+    points : Points
+        The data as given.
+    scaled : Points
+        Columns of mean zero and spread one; constant columns are zero.
+    mean : ndarray of shape (d,)
+        Column means.
+    scale, unscale : ndarrays of shape (d,)
+        The spread; for constant columns infinity and zero.
+    rounding : ndarray of shape (d,)
+        Rounding of the largest value of a column.
+    """
+
+    points: Points
+    scaled: Points
+    mean: np.ndarray
+    scale: np.ndarray
+    unscale: np.ndarray
+    rounding: np.ndarray
+
+    @classmethod
+    def of(cls, kernels: Kernels, points: Points) -> Self:
+        """Measure the columns."""
+        columns = kernels.columns(points)
+        # Compares the values: the spread of a constant column may be non-zero by rounding.
+        constant = columns.highest == columns.lowest
+        scale = np.where(constant, np.inf, columns.spread)
+        largest = np.maximum(-columns.lowest, columns.highest)
+        if points.largest is not None:
+            largest = np.maximum(largest, points.largest)
+        return cls(
+            points,
+            kernels.standardized(points, columns.mean, scale),
+            columns.mean,
+            scale,
+            np.where(constant, 0.0, columns.spread),
+            0.5 * points.precision * largest / scale,
+        )
+
+    def along(self, kernels: Kernels, directions: np.ndarray) -> Points:
+        """Return the rows along directions, with the digits that small differences need."""
+        return kernels.mapped(self.points, directions / self.scale[:, None], shift=self.mean)
+
+    def noise(self, directions: np.ndarray) -> np.ndarray:
+        """Differences along each direction that rounding explains."""
+        return CONSTANT * self.rounding @ np.abs(directions)
+
+
+class Scatter(Protocol):
+    """A sum of squares of the rows along directions."""
+
+    def along(self, directions: np.ndarray, n_coarse: int) -> np.ndarray:
+        """B^T S B for directions B (d x m).
+
+        The first ``n_coarse`` of them may be taken from S itself, with its rounding.
+        """
+
+    def noise(self, directions: np.ndarray) -> np.ndarray:
+        """Square root of the scatter along each direction that rounding explains."""
+
+
+class TotalScatter:
+    """Mean square of the rows around their mean."""
+
+    def __init__(self, kernels: Kernels, units: ColumnUnits) -> None:
+        self.kernels, self.units = kernels, units
+        self.matrix = kernels.gram(units.scaled.data, units.scaled.data) / units.points.n_rows
+
+    def along(self, directions: np.ndarray, n_coarse: int) -> np.ndarray:
+        """See :class:`Scatter`."""
+        n = self.units.points.n_rows
+        return _in_blocks(self, directions, n_coarse, lambda rows: rows.data / n)
+
+    def noise(self, directions: np.ndarray) -> np.ndarray:
+        """See :class:`Scatter`."""
+        return self.units.noise(directions)
+
+
+class PullScatter:
+    """Sum over target pairs of weight * v v^T.
+
+    Parameters are those of :func:`lnml.objectives.conditioning.whiten_pull`.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the weights.
+    """
+
+    def __init__(
+        self, kernels: Kernels, units: ColumnUnits, targets: Pattern | None, weights: Any
+    ) -> None:
+        self.kernels, self.units, self.targets = kernels, units, targets
+        sizes = units.points.class_sizes
+        if targets is None:
+            self.weights = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
+            self.weight = float((self.weights * sizes * (sizes - 1)).sum())
+            self.matrix = kernels.class_scatter(units.scaled, self.weights)
+        else:
+            self.weights = weights
+            self.weight = float(targets.size if weights is None else weights.sum())
+            moved = self._moved(units.scaled)
+            self.matrix = _symmetric(kernels.gram(moved, units.scaled.data))
+
+    def _moved(self, rows: Points) -> Any:
+        assert self.targets is not None
+        return self.kernels.laplacian([(self.targets, self.weights, 1.0)], rows.data)
+
+    def along(self, directions: np.ndarray, n_coarse: int) -> np.ndarray:
+        """See :class:`Scatter`."""
+        if self.targets is None and n_coarse < directions.shape[1]:
+            rows = self.units.along(self.kernels, directions)
+            return self.kernels.class_scatter(rows, self.weights)
+        return _in_blocks(self, directions, n_coarse, self._moved)
+
+    def noise(self, directions: np.ndarray) -> np.ndarray:
+        """See :class:`Scatter`."""
+        return np.sqrt(self.weight) * self.units.noise(directions)
+
+
+def _in_blocks(
+    scatter: TotalScatter | PullScatter,
+    directions: np.ndarray,
+    n_coarse: int,
+    move: Callable[[Points], Any],
+) -> np.ndarray:
+    """B^T S B, coarse directions by S and the others by their rows.
+
+    ``move`` maps rows Z to Y such that Z^T Y is their scatter.
+    """
+    coarse, fine = directions[:, :n_coarse], directions[:, n_coarse:]
+    found = coarse.T @ scatter.matrix @ coarse
+    if fine.shape[1] == 0:
+        return found
+    kernels, units = scatter.kernels, scatter.units
+    rows = units.along(kernels, fine)
+    moved = move(rows)
+    both = coarse.T @ kernels.gram(units.scaled.data, moved)
+    return np.block([[found, both], [both.T, _symmetric(kernels.gram(moved, rows.data))]])
+
+
+class Whitened(NamedTuple):
+    """Directions of scatter one, and those without any.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (d, e)
+        Along these the scatter is the identity.
+    without : ndarray of shape (d, m)
+        Along these it is no larger than rounding.
+    n_coarse : int
+        How many of the first directions are not sensitive to rounding.
+    """
+
+    directions: np.ndarray
+    without: np.ndarray
+    n_coarse: int
+
+
+def whitened(scatter: Scatter, basis: np.ndarray, n_coarse: int) -> Whitened:
+    """Split the span of a basis (d x m) into directions of scatter one, and the rest.
+
+    The first ``n_coarse`` of the basis are not sensitive to rounding.
+    """
+    found = without = basis[:, :0]
+    first_level = n_coarse if n_coarse == basis.shape[1] else 0
+    level_sizes = []
+    while basis.shape[1]:
+        if level_sizes:
+            n_coarse = level_sizes[0] if first_level else 0
+            basis = basis - found @ _both(scatter, found, basis, n_coarse)
+            n_coarse = 0
+        matrix = scatter.along(basis, n_coarse)
+        size = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        seen = size > scatter.noise(basis)
+        without = np.hstack([without, basis[:, ~seen]])
+        if not seen.any():
+            break
+        # In units of its own size each direction has a scatter of one: no scale is too small.
+        unit = 1.0 / size[seen]
+        basis = basis[:, seen] * unit
+        values, vectors = np.linalg.eigh(matrix[np.ix_(seen, seen)] * unit[:, None] * unit)
+        clear = values > SHARE * values[-1]
+        found = np.hstack([found, basis @ (vectors[:, clear] / np.sqrt(values[clear]))])
+        level_sizes.append(int(clear.sum()))
+        basis = basis @ vectors[:, ~clear]
+    return Whitened(found, without, level_sizes[0] if level_sizes else 0)
+
+
+def _both(scatter: Scatter, found: np.ndarray, basis: np.ndarray, n_coarse: int) -> np.ndarray:
+    """Scatter between directions found and others, shape (e, m): what these have of those."""
+    together = scatter.along(np.hstack([found, basis]), n_coarse)
+    return together[: found.shape[1], found.shape[1] :]
+
+
+def polished(scatter: Scatter, directions: np.ndarray) -> np.ndarray:
+    """Return directions that are of scatter one together, not only level by level."""
+    values, vectors = np.linalg.eigh(scatter.along(directions, 0))
+    return directions @ (vectors / np.sqrt(np.maximum(values, SHARE)))
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    """Return the symmetric part of a matrix."""
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,97 @@
+"""Objective and bound of a finished triplet fit, from differences of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lnml.core.pairs import Pattern
+from lnml.core.points import Points
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.triplet_task import TripletTask
+from lnml.proofs.differences import squared_lengths
+from lnml.proofs.hinges import Pairs
+from lnml.proofs.objective import Lengths, Value, hinge_sum
+from lnml.proofs.rounding import gamma
+
+
+class FinishedTriplets:
+    """The triplets of a finished fit, at the metric it returns.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        The data.
+    task : TripletTask
+        What was solved.
+    found : ndarray of shape (r, e)
+        The metric in the coordinates of the task.
+    components : ndarray of shape (r, d)
+        The metric as it is returned.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The target pairs.
+    targets : Lengths
+        Their squared distances.
+    """
+
+    def __init__(
+        self, training: TrainingSet, task: TripletTask, found: np.ndarray, components: np.ndarray
+    ) -> None:
+        self.kernels, self.points = training.kernels, training.points
+        self.task, self.found, self.components = task, found, components
+        self.pattern = self.kernels.pattern(task.targets).to_host()
+        i, j = self.pattern.pairs()
+        rows = np.asarray(self.kernels.arrays.to_host(self.points.data), dtype=np.float64)
+        self.pairs = Pairs(rows, i, j)
+        self.targets = Lengths(*squared_lengths(rows, i, j, components))
+
+    def hinges(self) -> Value:
+        """Sum of the hinges of all triplets."""
+        rows, impostors = self._candidates()
+        lengths = Lengths(*squared_lengths(self.pairs.rows, rows, impostors, self.components))
+        return hinge_sum(self.targets, self.pattern.indptr, lengths, rows)
+
+    def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all pairs (row, impostor) whose hinges may be above zero."""
+        kernels, arrays = self.kernels, self.kernels.arrays
+        embedding = kernels.embed(self.points, self.components)
+        # Rows without targets have no reach.
+        reach = np.full(self.points.n_rows, -np.inf)
+        filled = np.flatnonzero(self.pattern.sizes)
+        upper = 1.0 + self.targets.values + self.targets.errors
+        reach[filled] = np.maximum.reduceat(upper, self.pattern.indptr[filled])
+        shift = 2.0 * embedding_error(kernels.columns(self.points), self.points, self.components)
+        radius = (np.sqrt(np.maximum(reach, 0.0)) + shift) ** 2
+        radius = np.where(reach > 0.0, radius * (1.0 + 1e-9), -np.inf)
+        pattern = self.task.impostors
+        if pattern is None:
+            pattern = self._known(radius) or kernels.within(embedding, arrays.array(radius))
+        near = arrays.to_host(kernels.distances(embedding, pattern)) < np.repeat(
+            radius, arrays.to_host(pattern.sizes)
+        )
+        rows, impostors = kernels.pattern(pattern).to_host().pairs()
+        return rows[near], impostors[near]
+
+    def _known(self, radius: np.ndarray) -> Pattern | None:
+        """Return what the last search found, if it was made here and looked far enough."""
+        search, points = self.task.last_search, self.task.points
+        if search is None or not search.made_at(self.found):
+            return None
+        shift = 2.0 * embedding_error(self.kernels.columns(points), points, self.found)
+        # Its rows were mapped: the rounding of that comes on top.
+        matrix = np.linalg.norm(self.task.coordinates.matrix, axis=1) * np.linalg.norm(self.found)
+        shift += 2.0 * embedding_error(self.kernels.columns(self.points), self.points, matrix[None])
+        radius = (np.sqrt(np.maximum(radius, 0.0)) + shift) ** 2
+        return search.found if search.reaches(self.kernels.arrays.array(radius)) else None
+
+
+def embedding_error(columns: Any, points: Points, components: np.ndarray) -> float:
+    """Largest error of a row's coordinates under components (r x d), as a length."""
+    largest = np.maximum(-columns.lowest, columns.highest)
+    sizes = np.linalg.norm(components, axis=0)
+    unit = 0.5 * points.precision
+    return gamma(points.n_features + 2, unit) * float(largest @ sizes)

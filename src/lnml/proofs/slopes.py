@@ -1,0 +1,66 @@
+"""Slopes of hinges in sparse form: the dual point of a triplet objective, on the host."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lnml.core.pairs import Multipliers, Pattern
+from lnml.kernels.protocol import Arrays
+
+
+class Slopes(NamedTuple):
+    """Slopes a in [0, 1] of triplets (target pair, impostor); all others are zero.
+
+    Attributes
+    ----------
+    target : ndarray of int, shape (t,)
+        Position of the target pair in its pattern.
+    impostor : ndarray of int, shape (t,)
+        Row of the impostor.
+    value : ndarray of shape (t,)
+        The slopes.
+    """
+
+    target: np.ndarray
+    impostor: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def of(cls, found: Multipliers, targets: Pattern, arrays: Arrays) -> Slopes:
+        """Bring slopes of target pairs to the host."""
+        start, first = arrays.to_host(found.indptr), arrays.to_host(targets.indptr)
+        rows = np.repeat(np.arange(start.size - 1), np.diff(start))
+        target = first[rows] + arrays.to_host(found.slot)
+        value = np.asarray(arrays.to_host(found.value), dtype=np.float64)
+        return cls(target, arrays.to_host(found.impostor), value)
+
+    def mixed(self, other: Slopes, share: float) -> Slopes:
+        """(1 - share) times these plus share times the others."""
+        if share in (0.0, 1.0):
+            return other if share else self
+        target = np.concatenate([self.target, other.target]).astype(np.int64)
+        impostor = np.concatenate([self.impostor, other.impostor])
+        value = np.concatenate([(1.0 - share) * self.value, share * other.value])
+        width = int(impostor.max(initial=0)) + 1
+        keys, place = np.unique(target * width + impostor, return_inverse=True)
+        summed = np.bincount(place, value, keys.size)
+        # Rounding may lift a sum of shares of one above one.
+        return Slopes(keys // width, keys % width, np.minimum(summed, 1.0))
+
+    def scaled(self, share: float) -> Slopes:
+        """Return the slopes times a share of at most one."""
+        return self._replace(value=share * self.value)
+
+    def per_target(self, n_targets: int) -> np.ndarray:
+        """Sum of the slopes of every target pair."""
+        return np.bincount(self.target, self.value, n_targets)
+
+    def impostor_pairs(self, target_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, impostors and summed slopes of all pairs (row, impostor)."""
+        width = int(self.impostor.max(initial=0)) + 1
+        keys, place = np.unique(
+            target_rows[self.target].astype(np.int64) * width + self.impostor, return_inverse=True
+        )
+        return keys // width, keys % width, np.bincount(place, self.value, keys.size)
