@@ -62,11 +62,13 @@ class Kernels(Protocol):
         """Bring class-sorted data onto the device."""
 
     def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
-        """Bring rows ``order`` of X onto the device, shifted.
+        """Bring rows ``order`` of X onto the device, shifted where that is exact.
 
-        A common offset would cost digits, so in each column the value nearest
-        to the mean is subtracted: a value of the data, because then differences
-        of whole numbers stay exact.
+        A common offset would cost digits, so it is taken away: in a column whose
+        values have one sign, the longest at most twice the shortest, the value
+        nearest to the mean is subtracted. No such difference is rounded. Other
+        columns stay as they are: their offset is no longer than their range. So
+        differences of rows are those of the rows of X.
         """
 
     def pattern(self, pairs: Pattern) -> Neighborhoods:

@@ -20,6 +20,11 @@ def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -
     """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
     mean = X.mean(axis=0, dtype=np.float64)
     centre = X[np.abs(X - mean).argmin(axis=0), np.arange(X.shape[1])]
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    ends = np.abs([lowest, highest])
+    # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
+    exact = (np.sign(lowest) == np.sign(highest)) & (0.5 * ends.max(axis=0) <= ends.min(axis=0))
+    centre[~exact] = 0.0
     return make_points(X[order] - centre, class_start)
 
 

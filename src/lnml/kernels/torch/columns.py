@@ -19,7 +19,11 @@ def training_points(X: torch.Tensor, order: np.ndarray, class_start: np.ndarray)
     """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
     mean = X.mean(dim=0, dtype=torch.float64)
     nearest = (X - mean).abs().argmin(dim=0)
-    centre = X.gather(0, nearest[None])
+    lowest, highest = X.amin(dim=0), X.amax(dim=0)
+    ends = torch.stack([lowest, highest]).abs()
+    # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
+    exact = (lowest.sign() == highest.sign()) & (0.5 * ends.amax(dim=0) <= ends.amin(dim=0))
+    centre = torch.where(exact, X.gather(0, nearest[None]), 0.0)
     return Points(X[to_tensor(order, X.device)] - centre, class_start)
 
 
