@@ -86,11 +86,20 @@ class Kernels(Protocol):
     def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
         """Return (data - mean) / scale, computed in float64 and kept in the type of the data."""
 
-    def mapped(self, points: Points, matrix: np.ndarray) -> Points:
-        """Return data @ matrix (d x e), computed in float64 and kept in the type of the data."""
+    def mapped(
+        self,
+        points: Points,
+        matrix: np.ndarray,
+        shift: np.ndarray | None = None,
+        far: bool = False,
+    ) -> Points:
+        """Return (data - shift) @ matrix (d x e), computed in float64 and kept in the data's type.
+
+        ``far`` says whether the new points are (see :class:`lnml.core.points.Points`).
+        """
 
     def widened(self, points: Points) -> Points:
-        """Return the same data in float64."""
+        """Return the same data in float64, as far as before."""
 
     def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
         """Sum over pairs (i, j) of each class of its weight times v v^T, v = x_i - x_j."""

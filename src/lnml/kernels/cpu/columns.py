@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnml.core.points import Columns, Points
-from lnml.kernels.cpu.products import centred, gram
+from lnml.kernels.cpu.products import centred, gram, shifted_product
 
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:
@@ -44,9 +44,9 @@ def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
     return make_points(((points.data - mean) / scale).astype(points.dtype), points.class_start)
 
 
-def mapped(points: Points, matrix: np.ndarray) -> Points:
+def mapped(points: Points, matrix: np.ndarray, shift: np.ndarray | None, far: bool) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
-    return make_points((points.data @ matrix).astype(points.dtype), points.class_start)
+    return Points(shifted_product(points.data, shift, matrix), points.class_start, far)
 
 
 def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:

@@ -49,14 +49,16 @@ def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
     return Points(out, points.class_start)
 
 
-def mapped(points: Points, matrix: np.ndarray) -> Points:
+def mapped(points: Points, matrix: np.ndarray, shift: np.ndarray | None, far: bool) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
     data = points.data
+    moved = None if shift is None else to_tensor(shift, data.device, torch.float64)
     right = to_tensor(matrix, data.device, torch.float64)
     out = torch.empty((points.n_rows, right.shape[1]), dtype=data.dtype, device=data.device)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
-        out[lo:hi] = data[lo:hi].double() @ right
-    return Points(out, points.class_start)
+        rows = data[lo:hi].double()
+        out[lo:hi] = (rows if moved is None else rows - moved) @ right
+    return Points(out, points.class_start, far)
 
 
 def row_classes(points: Points) -> torch.Tensor:
