@@ -47,6 +47,9 @@ class Arrays(Protocol):
 class Kernels(Protocol):
     """Algorithms a device implements. Weights count a pair (i, j) once.
 
+    For points that are ``far``, softmax and root sums take distances, and products with
+    Laplacians, from differences of rows: exact where matrix products are not, and slower.
+
     Attributes
     ----------
     arrays : Arrays
@@ -216,7 +219,8 @@ class Kernels(Protocol):
 
         The gradient, d x d, is data^T Lap(W + W^T) data with W_il = 1 / (2 sqrt(D_il)).
         Pairs (i, l) and (l, i) both count. A root s below a tiny share of the
-        typical one is continued by its tangent in D, so that W stays finite.
+        typical one is continued by its tangent in D, so that W stays finite. The
+        share is that of rounding where points are far: most roots may be short there.
         """
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
