@@ -1,5 +1,7 @@
 """Kernels of any device, spoken to in NumPy arrays: what the tests of the kernels use."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from lnml.core.neighborhoods import Neighborhoods
@@ -21,7 +23,7 @@ def host(values):
     if isinstance(values, Neighborhoods):
         return values.to_host()
     if isinstance(values, Points):
-        return Points(host(values.data), values.class_start)
+        return replace(values, data=host(values.data))
     if isinstance(values, Embedding):
         return Embedding(host(values.coordinates), host(values.points))
     if isinstance(values, Multipliers):
@@ -67,7 +69,7 @@ class HostKernels:
         if isinstance(value, np.ndarray):
             return self.kernels.arrays.array(value) if arrays else value
         if isinstance(value, Points):
-            return Points(self._there(value.data, True), value.class_start)
+            return replace(value, data=self._there(value.data, True))
         if isinstance(value, Embedding):
             points = self._there(value.points, True)
             return Embedding(self._there(value.coordinates, True), points)

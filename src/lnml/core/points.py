@@ -18,10 +18,14 @@ class Points:
         Rows in class order, float32 or float64.
     class_start : ndarray of shape (n_classes + 1,)
         Rows ``class_start[c]:class_start[c + 1]`` belong to class ``c``.
+    far : bool, default=False
+        Whether rows lie so far from each other that distances must come from
+        differences: a matrix product would lose them.
     """
 
     data: Any
     class_start: np.ndarray
+    far: bool = False
 
     @property
     def n_rows(self) -> int:

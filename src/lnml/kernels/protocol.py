@@ -47,6 +47,9 @@ class Arrays(Protocol):
 class Kernels(Protocol):
     """Algorithms a device implements. Weights count a pair (i, j) once.
 
+    For points that are ``far``, softmax and root sums take distances, and products with
+    Laplacians, from differences of rows: exact where matrix products are not, and slower.
+
     Attributes
     ----------
     arrays : Arrays
@@ -62,11 +65,13 @@ class Kernels(Protocol):
         """Bring class-sorted data onto the device."""
 
     def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
-        """Bring rows ``order`` of X onto the device, shifted.
+        """Bring rows ``order`` of X onto the device, shifted where that is exact.
 
-        A common offset would cost digits, so in each column the value nearest
-        to the mean is subtracted: a value of the data, because then differences
-        of whole numbers stay exact.
+        A common offset would cost digits, so it is taken away: in a column whose
+        values have one sign, the longest at most twice the shortest, the value
+        nearest to the mean is subtracted. No such difference is rounded. Other
+        columns stay as they are: their offset is no longer than their range. So
+        differences of rows are those of the rows of X.
         """
 
     def pattern(self, pairs: Pattern) -> Neighborhoods:
@@ -84,11 +89,20 @@ class Kernels(Protocol):
     def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
         """Return (data - mean) / scale, computed in float64 and kept in the type of the data."""
 
-    def mapped(self, points: Points, matrix: np.ndarray) -> Points:
-        """Return data @ matrix (d x e), computed in float64 and kept in the type of the data."""
+    def mapped(
+        self,
+        points: Points,
+        matrix: np.ndarray,
+        shift: np.ndarray | None = None,
+        far: bool = False,
+    ) -> Points:
+        """Return (data - shift) @ matrix (d x e), computed in float64 and kept in the data's type.
+
+        ``far`` says whether the new points are (see :class:`lnml.core.points.Points`).
+        """
 
     def widened(self, points: Points) -> Points:
-        """Return the same data in float64."""
+        """Return the same data in float64, as far as before."""
 
     def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
         """Sum over pairs (i, j) of each class of its weight times v v^T, v = x_i - x_j."""
@@ -205,7 +219,8 @@ class Kernels(Protocol):
 
         The gradient, d x d, is data^T Lap(W + W^T) data with W_il = 1 / (2 sqrt(D_il)).
         Pairs (i, l) and (l, i) both count. A root s below a tiny share of the
-        typical one is continued by its tangent in D, so that W stays finite.
+        typical one is continued by its tangent in D, so that W stays finite. The
+        share is that of rounding where points are far: most roots may be short there.
         """
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:

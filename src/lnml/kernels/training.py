@@ -18,7 +18,7 @@ class TrainingSet:
     Attributes
     ----------
     points : Points
-        The rows of each class together, not scaled; shifted by a value near the mean.
+        The rows of each class together, not scaled; offsets that cost digits are taken away.
     order : ndarray of shape (n,)
         Row of the user's X that stands at each position.
     kernels : Kernels

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnml.core.points import Columns, Points
-from lnml.kernels.cpu.products import centred, gram
+from lnml.kernels.cpu.products import centred, gram, shifted_product
 
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:
@@ -20,6 +20,11 @@ def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -
     """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
     mean = X.mean(axis=0, dtype=np.float64)
     centre = X[np.abs(X - mean).argmin(axis=0), np.arange(X.shape[1])]
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    ends = np.abs([lowest, highest])
+    # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
+    exact = (np.sign(lowest) == np.sign(highest)) & (0.5 * ends.max(axis=0) <= ends.min(axis=0))
+    centre[~exact] = 0.0
     return make_points(X[order] - centre, class_start)
 
 
@@ -39,9 +44,9 @@ def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
     return make_points(((points.data - mean) / scale).astype(points.dtype), points.class_start)
 
 
-def mapped(points: Points, matrix: np.ndarray) -> Points:
+def mapped(points: Points, matrix: np.ndarray, shift: np.ndarray | None, far: bool) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
-    return make_points((points.data @ matrix).astype(points.dtype), points.class_start)
+    return Points(shifted_product(points.data, shift, matrix), points.class_start, far)
 
 
 def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:

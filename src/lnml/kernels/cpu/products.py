@@ -23,6 +23,19 @@ def times_transposed(data: np.ndarray, components: np.ndarray) -> np.ndarray:
     return product
 
 
+def shifted_product(data: np.ndarray, shift: np.ndarray | None, matrix: np.ndarray) -> np.ndarray:
+    """Return ``(data - shift) @ matrix``, computed in float64, in the type of the data."""
+    right = np.ascontiguousarray(matrix, dtype=np.float64)
+    product = np.empty((data.shape[0], right.shape[1]), dtype=data.dtype)
+
+    def multiply(tile: tuple[int, int]) -> None:
+        rows = data[slice(*tile)].astype(np.float64, copy=False)
+        product[slice(*tile)] = (rows if shift is None else rows - shift) @ right
+
+    run_tiles(multiply, row_tiles(data.shape[0], _ROWS_PER_TILE))
+    return product
+
+
 def gram(left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
     """Return ``left.T @ right``, summed over tiles in float64.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from lnml.core.points import Embedding, Points
+from lnml.kernels.cpu import differences
 from lnml.kernels.cpu.distances import FAST, squared_distance
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
@@ -30,11 +31,17 @@ Block = tuple[int, int]
 
 def root_sums(embedding: Embedding) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.root_sums`."""
-    z, data = centred(embedding.coordinates), centred(embedding.points.data)
+    points, z = embedding.points, centred(embedding.coordinates)
     n, name = z.shape[0], z.dtype.name
     norms = np.einsum("ij,ij->i", z, z)
-    floor = z.dtype.type(LEAST_ROOT[name] * np.sqrt(2.0 * norms.mean(dtype=np.float64)))
-    first_partner = embedding.points.class_start[1:][embedding.points.row_class]
+    least = points.precision if points.far else LEAST_ROOT[name]
+    floor = z.dtype.type(least * np.sqrt(2.0 * norms.mean(dtype=np.float64)))
+    if floor == 0.0:
+        return 0.0, np.zeros((points.n_features, points.n_features))
+    if points.far:
+        return differences.root_sums(embedding, float(floor))
+    data = centred(points.data)
+    first_partner = points.class_start[1:][points.row_class]
     row_sums = np.zeros_like(data)
 
     def sum_group(blocks: list[Block]) -> tuple[float, np.ndarray]:
@@ -54,8 +61,6 @@ def root_sums(embedding: Embedding) -> tuple[float, np.ndarray]:
             )
         return total, degree
 
-    if floor == 0.0:
-        return 0.0, np.zeros((data.shape[1], data.shape[1]))
     total, degree = 0.0, np.zeros(n)
     for group_total, group_degree in run_tiles(sum_group, _groups(n)):
         total += group_total

@@ -14,17 +14,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from lnml.core.points import Embedding
+from lnml.kernels.cpu.differences import DifferenceSoftmax, class_ranges
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
 from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
-# Far rows looked at together: enough for a fast matrix product, few enough for little memory.
-FAR_BLOCK = 64
+# Lonely rows looked at together: enough for a fast matrix product, few enough for little memory.
+LONELY_BLOCK = 64
 
 
-class FarRows(NamedTuple):
+class LonelyRows(NamedTuple):
     """The softmax of some rows that are far from all others, in float64.
 
     Attributes
@@ -48,22 +49,28 @@ class FarRows(NamedTuple):
 
 def log_normalizers(embedding: Embedding) -> np.ndarray:
     """See :meth:`lnml.kernels.protocol.Kernels.log_normalizers`."""
-    return PairSoftmax(embedding, by_class=False).log_normalizers
+    return _pair_softmax(embedding, by_class=False).log_normalizers
 
 
 def softmax(
     embedding: Embedding, row_weights: np.ndarray, full: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
-    pairs = PairSoftmax(embedding, by_class=False)
+    pairs = _pair_softmax(embedding, by_class=False)
     return pairs.log_normalizers, pairs.moment(row_weights[None], full)
 
 
 def class_softmax(embedding: Embedding, full: bool) -> tuple[np.ndarray, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
-    pairs = PairSoftmax(embedding, by_class=True)
+    pairs = _pair_softmax(embedding, by_class=True)
     other, own = pairs.shares
     return own, pairs.moment(np.stack([-own, other]), full)
+
+
+def _pair_softmax(embedding: Embedding, by_class: bool) -> PairSoftmax | DifferenceSoftmax:
+    """Softmax of every row, computed as its points need it."""
+    kind = DifferenceSoftmax if embedding.points.far else PairSoftmax
+    return kind(embedding, by_class)
 
 
 class PairSoftmax:
@@ -93,10 +100,7 @@ class PairSoftmax:
         # In these coordinates exp(-D_ij) is 2 to the power of minus the squared distance.
         z *= dtype.type(np.sqrt(1.0 / np.log(2.0)))
         columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
-        class_start, row_class = points.class_start, points.row_class
-        if not by_class:
-            class_start, row_class = np.array([0, n]), np.zeros(n, dtype=np.int32)
-        self.class_start, self.class_end = class_start[row_class], class_start[row_class + 1]
+        self.class_start, self.class_end = class_ranges(points, by_class)
         self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
         self._rows = (z, columns, self.norms, self.class_end)
         self._constants = CONSTANTS[dtype.name]
@@ -118,17 +122,19 @@ class PairSoftmax:
         # Weights below 2**LOWEST are rounded up to it. In rows with so small a total that this
         # may matter, and in those with NaN, the sums are not used.
         least = n * 2.0 ** (SHIFT[name] + LOWEST[name]) / np.finfo(name).eps
-        far = ~(total > least)
-        self._factors = np.where(far, 0.0, 1.0 / total)
-        self._far = [np.flatnonzero(far)[g::GROUPS] for g in range(min(GROUPS, far.sum()))]
+        lonely = ~(total > least)
+        self._factors = np.where(lonely, 0.0, 1.0 / total)
+        self._lonely = [np.flatnonzero(lonely)[g::GROUPS] for g in range(min(GROUPS, lonely.sum()))]
 
-        def of_far_rows(rows: np.ndarray) -> None:
-            for far in self._far_rows(rows):
-                own = np.bincount(far.at, far.probability * self._same_class(far), far.rows.size)
-                self.shares[0, far.rows], self.shares[-1, far.rows] = 1.0 - own, own
-                self.log_normalizers[far.rows] = far.log_normalizers
+        def of_lonely_rows(rows: np.ndarray) -> None:
+            for lonely in self._lonely_rows(rows):
+                own = np.bincount(
+                    lonely.at, lonely.probability * self._same_class(lonely), lonely.rows.size
+                )
+                self.shares[0, lonely.rows], self.shares[-1, lonely.rows] = 1.0 - own, own
+                self.log_normalizers[lonely.rows] = lonely.log_normalizers
 
-        run_tiles(of_far_rows, self._far)
+        run_tiles(of_lonely_rows, self._lonely)
 
     def moment(self, coefficients: np.ndarray, full: bool) -> np.ndarray:
         """V^T Lap(W + W^T) data, W_ij = coefficient_i P_ij.
@@ -165,39 +171,39 @@ class PairSoftmax:
             )
             return degree, mirrored
 
-        def of_far_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def of_lonely_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
-            for far in self._far_rows(rows):
-                kind = np.where(self._same_class(far), len(coefficients) - 1, 0)
-                weights = far.probability * coefficients[kind, far.rows[far.at]]
-                degree += np.bincount(far.partner, weights, n)
-                degree[far.rows] += np.bincount(far.at, weights, far.rows.size)
-                W = csr_array((weights, (far.at, far.partner)), (far.rows.size, n))
-                product[far.rows] += W @ values
+            for lonely in self._lonely_rows(rows):
+                kind = np.where(self._same_class(lonely), len(coefficients) - 1, 0)
+                weights = lonely.probability * coefficients[kind, lonely.rows[lonely.at]]
+                degree += np.bincount(lonely.partner, weights, n)
+                degree[lonely.rows] += np.bincount(lonely.at, weights, lonely.rows.size)
+                W = csr_array((weights, (lonely.at, lonely.partner)), (lonely.rows.size, n))
+                product[lonely.rows] += W @ values
                 if mirror:
-                    mirrored += W.T @ values[far.rows]
+                    mirrored += W.T @ values[lonely.rows]
             return degree, mirrored
 
         total_degree = np.zeros(n)
-        parts = run_tiles(of_group, _groups(n)) + run_tiles(of_far_rows, self._far)
+        parts = run_tiles(of_group, _groups(n)) + run_tiles(of_lonely_rows, self._lonely)
         for degree, mirrored in parts:
             total_degree += degree
             product[: len(mirrored)] += mirrored
         return total_degree, product
 
-    def _same_class(self, far: FarRows) -> np.ndarray:
-        """Whether the partners of far rows are of their class; all are where classes are one."""
-        row = far.rows[far.at]
-        return (self.class_start[row] <= far.partner) & (far.partner < self.class_end[row])
+    def _same_class(self, lonely: LonelyRows) -> np.ndarray:
+        """Whether the partners of lonely rows are of their class; all are where classes are one."""
+        row = lonely.rows[lonely.at]
+        return (self.class_start[row] <= lonely.partner) & (lonely.partner < self.class_end[row])
 
-    def _far_rows(self, rows: np.ndarray) -> Iterator[FarRows]:
+    def _lonely_rows(self, rows: np.ndarray) -> Iterator[LonelyRows]:
         """Yield the softmax of some rows, block by block."""
         z, norms = (a.astype(np.float64, copy=False) for a in (self.z, self.norms))
         # Partners whose weight is below this share of the largest are left out: all of them
         # together do not change the last digit of a sum.
         negligible = np.log2(np.finfo(self.data.dtype).eps / len(z)) - 1.0
-        for low in range(0, rows.size, FAR_BLOCK):
-            some = rows[low : low + FAR_BLOCK]
+        for low in range(0, rows.size, LONELY_BLOCK):
+            some = rows[low : low + LONELY_BLOCK]
             exponents = (2.0 * z[some]) @ z.T - norms
             exponents[np.arange(some.size), some] = -np.inf
             largest = exponents.max(axis=1)
@@ -207,7 +213,7 @@ class PairSoftmax:
             weights = np.exp2(exponents[at, partner])
             total = np.bincount(at, weights, some.size)
             log_normalizers = np.log(total) + np.log(2.0) * (largest - norms[some])
-            yield FarRows(some, at, partner, weights / total[at], log_normalizers)
+            yield LonelyRows(some, at, partner, weights / total[at], log_normalizers)
 
 
 def _groups(n_rows: int) -> range:

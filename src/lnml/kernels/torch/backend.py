@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,17 @@ class TorchKernels(Kernels):
     def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
         return _columns.standardized(points, mean, scale)
 
-    def mapped(self, points: Points, matrix: np.ndarray) -> Points:
-        return _columns.mapped(points, matrix)
+    def mapped(
+        self,
+        points: Points,
+        matrix: np.ndarray,
+        shift: np.ndarray | None = None,
+        far: bool = False,
+    ) -> Points:
+        return _columns.mapped(points, matrix, shift, far)
 
     def widened(self, points: Points) -> Points:
-        return Points(points.data.double(), points.class_start)
+        return replace(points, data=points.data.double())
 
     def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
         return _columns.class_scatter(points, weights)

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from lnml.core.points import Embedding
-from lnml.kernels.torch.softmax import Block, MomentSums, blocks, times_values
+from lnml.kernels.torch.softmax import Block, blocks, moment_sums
 
 
 def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[torch.Tensor, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
-    sums = MomentSums(embedding, full)
+    sums = moment_sums(embedding, full)
     shares = []
     for block in blocks(embedding, room):
         parts = list(_own_parts(block, embedding.points.class_start))
@@ -23,15 +23,12 @@ def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[torch.Te
         shares.append(share)
         inside = 1.0 / block.totals
         outside = -share * inside
-        rows = slice(block.lo, block.hi)
-        sums.row_sums[rows] = outside[:, None] * times_values(block.weights, sums.values)
-        sums.add_columns(rows, slice(None), block.weights, outside)
+        sums.add(slice(block.lo, block.hi), slice(None), block.weights, outside)
         for rows, columns, part in parts:
             factors = inside[rows.start - block.lo : rows.stop - block.lo]
-            sums.row_sums[rows] += factors[:, None] * times_values(part, sums.values[columns])
-            sums.add_columns(rows, columns, part, factors)
-    # Rows of W sum to zero, so only its columns have a degree.
-    return torch.cat(shares), sums.moment(sums.degree)
+            sums.add(rows, columns, part, factors)
+    # Rows of W sum to zero.
+    return torch.cat(shares), sums.moment()
 
 
 def _own_parts(block: Block, class_start: np.ndarray) -> list[tuple[slice, slice, torch.Tensor]]:

@@ -19,7 +19,11 @@ def training_points(X: torch.Tensor, order: np.ndarray, class_start: np.ndarray)
     """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
     mean = X.mean(dim=0, dtype=torch.float64)
     nearest = (X - mean).abs().argmin(dim=0)
-    centre = X.gather(0, nearest[None])
+    lowest, highest = X.amin(dim=0), X.amax(dim=0)
+    ends = torch.stack([lowest, highest]).abs()
+    # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
+    exact = (lowest.sign() == highest.sign()) & (0.5 * ends.amax(dim=0) <= ends.amin(dim=0))
+    centre = torch.where(exact, X.gather(0, nearest[None]), 0.0)
     return Points(X[to_tensor(order, X.device)] - centre, class_start)
 
 
@@ -45,14 +49,16 @@ def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
     return Points(out, points.class_start)
 
 
-def mapped(points: Points, matrix: np.ndarray) -> Points:
+def mapped(points: Points, matrix: np.ndarray, shift: np.ndarray | None, far: bool) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
     data = points.data
+    moved = None if shift is None else to_tensor(shift, data.device, torch.float64)
     right = to_tensor(matrix, data.device, torch.float64)
     out = torch.empty((points.n_rows, right.shape[1]), dtype=data.dtype, device=data.device)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
-        out[lo:hi] = data[lo:hi].double() @ right
-    return Points(out, points.class_start)
+        rows = data[lo:hi].double()
+        out[lo:hi] = (rows if moved is None else rows - moved) @ right
+    return Points(out, points.class_start, far)
 
 
 def row_classes(points: Points) -> torch.Tensor:

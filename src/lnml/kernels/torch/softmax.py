@@ -2,7 +2,8 @@
 
 One matrix product gives the exponents of all pairs: two columns appended to the
 coordinates hold the squared norms. Distances are in units of log 2, so that the
-exponential is a power of two.
+exponential is a power of two. Of points that are far, squared distances and moments
+come from differences.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import centred, float64_zeros, squared_norms
 from lnml.kernels.torch.columns import gram
+from lnml.kernels.torch.differences import DifferenceSums, rows_per_block, squared_differences
 
 # Columns whose weighted values are summed in the type of the data; beyond in float64.
 SUMMED_COLUMNS = 8192
@@ -46,6 +48,15 @@ class Block(NamedTuple):
 
 def blocks(embedding: Embedding, room: int) -> Iterator[Block]:
     """Weights of all rows, block by block; a block is overwritten by the next."""
+    far = embedding.points.far
+    for lo, weights in (_differences if far else _products)(embedding, room):
+        fast = weights.dtype == torch.float32 and fused.usable(weights)
+        totals, largest = (fused.exponentiate if fast else _exponentiate)(weights, lo)
+        yield Block(lo, lo + weights.shape[0], weights, totals, largest)
+
+
+def _products(embedding: Embedding, room: int) -> Iterator[tuple[int, torch.Tensor]]:
+    """First row and exponents of each block, from a matrix product."""
     z = centred(embedding.coordinates) * math.sqrt(1.0 / math.log(2.0))
     n = z.shape[0]
     norms, ones = squared_norms(z)[:, None], torch.ones_like(z[:, :1])
@@ -56,10 +67,14 @@ def blocks(embedding: Embedding, room: int) -> Iterator[Block]:
     step = max(1, min(room // (2 * n * z.itemsize), n))
     buffer = torch.empty((step, n), dtype=z.dtype, device=z.device)
     for lo, hi in row_tiles(n, step):
-        weights = torch.mm(left[lo:hi], right.T, out=buffer[: hi - lo])
-        fast = weights.dtype == torch.float32 and fused.usable(weights)
-        totals, largest = (fused.exponentiate if fast else _exponentiate)(weights, lo)
-        yield Block(lo, hi, weights, totals, largest)
+        yield lo, torch.mm(left[lo:hi], right.T, out=buffer[: hi - lo])
+
+
+def _differences(embedding: Embedding, room: int) -> Iterator[tuple[int, torch.Tensor]]:
+    """First row and exponents of each block, from differences, in float64."""
+    z = embedding.coordinates
+    for lo, hi in row_tiles(z.shape[0], rows_per_block(z.shape[0], room)):
+        yield lo, squared_differences(z[lo:hi], z).mul_(-1.0 / math.log(2.0))
 
 
 def _exponentiate(exponents: torch.Tensor, first_row: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -84,16 +99,14 @@ def softmax(
     embedding: Embedding, row_weights: torch.Tensor, full: bool, room: int
 ) -> tuple[torch.Tensor, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
-    sums = MomentSums(embedding, full)
+    sums = moment_sums(embedding, full)
     row_weights = row_weights.double()
     log_z = []
     for block in blocks(embedding, room):
         log_z.append(block.log_z)
         factors = row_weights[block.lo : block.hi] / block.totals
-        rows = slice(block.lo, block.hi)
-        sums.row_sums[rows] = factors[:, None] * times_values(block.weights, sums.values)
-        sums.add_columns(rows, slice(None), block.weights, factors)
-    return torch.cat(log_z), sums.moment(row_weights + sums.degree)
+        sums.add(slice(block.lo, block.hi), slice(None), block.weights, factors)
+    return torch.cat(log_z), sums.moment(row_weights)
 
 
 def times_values(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
@@ -102,6 +115,14 @@ def times_values(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     for lo, hi in row_tiles(values.shape[0], SUMMED_COLUMNS):
         total += weights[:, lo:hi] @ values[lo:hi]
     return total
+
+
+def moment_sums(embedding: Embedding, full: bool) -> MomentSums | DifferenceSums:
+    """Return sums of a moment, without weights yet, computed as the points need it."""
+    if not embedding.points.far:
+        return MomentSums(embedding, full)
+    data = embedding.points.data
+    return DifferenceSums(data, data if full else embedding.coordinates)
 
 
 class MomentSums:
@@ -124,10 +145,12 @@ class MomentSums:
         self.row_sums = float64_zeros(shape, self.data)
         self.column_sums = float64_zeros((0, 0) if full else shape, self.data)
 
-    def add_columns(
+    def add(
         self, rows: slice, columns: slice, weights: torch.Tensor, factors: torch.Tensor
     ) -> None:
-        """Add the part of factors * weights, at some rows and columns, to the column sums."""
+        """Add the part of W at some rows and columns: factors (one a row) * weights."""
+        row_sums = times_values(weights, self.values[columns])
+        self.row_sums[rows] += factors[:, None] * row_sums
         factors = factors.to(weights.dtype)[:, None]
         if self.full:
             self.degree[columns] += (weights.T @ factors)[:, 0]
@@ -137,8 +160,9 @@ class MomentSums:
         self.column_sums[columns] += sums[:, :-1]
         self.degree[columns] += sums[:, -1]
 
-    def moment(self, degree: torch.Tensor) -> np.ndarray:
-        """V^T Lap(W + W^T) data, with the degrees of W + W^T."""
+    def moment(self, row_degree: torch.Tensor | None = None) -> np.ndarray:
+        """V^T Lap(W + W^T) data, given what the rows of W sum to; None stands for zeros."""
+        degree = self.degree if row_degree is None else row_degree + self.degree
         if self.full:
             half = gram(0.5 * degree[:, None] * self.values - self.row_sums, self.data, exact=True)
             return half + half.T

@@ -1,0 +1,85 @@
+"""Data as they come onto the device, shifted and mapped, against plain NumPy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from devices import host_kernels
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.usefixtures("device")
+
+START = np.array([0, 4, 10])
+
+
+def rows_of(kind, rng):
+    """Ten values of a column, of one of several kinds."""
+    noise = rng.standard_normal(10)
+    if kind == "offset":
+        return 10.0 ** rng.uniform(1, 9) * rng.choice([-1, 1]) + noise
+    if kind == "code":
+        return np.where(rng.random(10) < 0.3, 99999999.0, noise)
+    if kind == "positive":
+        return rng.uniform(1.0, rng.uniform(1.5, 2.5), 10) * 10.0 ** rng.uniform(-9, 9)
+    if kind == "sparse":
+        return np.where(rng.random(10) < 0.5, 0.0, noise)
+    return 10.0 ** rng.uniform(-9, 9) * noise
+
+
+KINDS = st.sampled_from(["offset", "code", "positive", "sparse", "mixed"])
+
+
+@given(st.lists(KINDS, min_size=1, max_size=5), st.integers(0, 10**6), st.booleans())
+def test_differences_of_training_rows_are_those_of_the_data(kinds, seed, narrow):
+    rng = np.random.default_rng(seed)
+    X = np.stack([rows_of(kind, rng) for kind in kinds], axis=1)
+    X = X.astype(np.float32 if narrow else np.float64)
+    order = rng.permutation(10)
+    points = host_kernels().training_points(X, order, START)
+    assert points.data.dtype == X.dtype
+    assert not points.far
+    X, found = X[order].astype(np.longdouble), points.data.astype(np.longdouble)
+    np.testing.assert_array_equal(found[:, None] - found, X[:, None] - X)
+
+
+def test_a_common_offset_is_taken_away():
+    X = 1e6 + np.random.default_rng(0).standard_normal((10, 2))
+    X[:, 1] *= -1.0
+    points = host_kernels().training_points(X, np.arange(10), START)
+    assert np.abs(points.data).max() < 10.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_rows", [10, 5000])
+def test_mapped_with_a_shift(dtype, n_rows):
+    rng = np.random.default_rng(1)
+    X = (1e4 + rng.standard_normal((n_rows, 3))).astype(dtype)
+    matrix, shift = rng.standard_normal((3, 2)), X.mean(axis=0, dtype=float)
+    kernels = host_kernels()
+    points = kernels.points(X, np.array([0, 4, n_rows]))
+    found = kernels.mapped(points, matrix, shift)
+    assert found.data.dtype == dtype
+    assert not found.far
+    # Up to the order of three terms, before the result is rounded to its type.
+    expected = (X.astype(float) - shift) @ matrix
+    np.testing.assert_allclose(found.data, expected, rtol=np.finfo(dtype).eps, atol=1e-14)
+    plain = kernels.mapped(points, matrix).data
+    np.testing.assert_allclose(
+        plain, X.astype(float) @ matrix, rtol=4 * np.finfo(dtype).eps, atol=1e-11
+    )
+
+
+def test_who_keeps_the_mark_of_far_points():
+    kernels = host_kernels()
+    points = kernels.points(np.ones((10, 2), dtype=np.float32), START)
+    assert not points.far
+    marked = kernels.mapped(points, np.eye(2), far=True)
+    assert marked.far
+    assert kernels.widened(marked).far
+    assert kernels.widened(marked).data.dtype == np.float64
+    assert not kernels.widened(points).far
+    assert not kernels.mapped(marked, np.eye(2)).far
+    assert not kernels.standardized(marked, np.zeros(2), np.ones(2)).far
+    assert kernels.embed(marked, np.eye(2)).points.far
+    assert not replace(marked, far=False).far

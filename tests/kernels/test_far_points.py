@@ -1,0 +1,166 @@
+"""Points that are far: sums from differences, against dense sums in long double.
+
+A third of the rows have a code for missing values, 1e8, in one column, which weighs as
+much as the others. Squared norms are 1e16 there, and products lose all near distances.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import oracles
+import pytest
+from toy_data import embedded, lattice, sorted_blobs
+
+from lnml.core.points import Embedding
+from lnml.kernels.cpu import threads
+
+pytestmark = pytest.mark.usefixtures("device")
+
+CODE = 1e8
+COMPONENTS = np.array([[1.0, 0.5, 0.0, 0.2], [0.3, -1.0, 0.4, 0.0], [-0.7, 0.1, 0.2, 0.5]])
+SIZES = [[40, 1, 60], [300, 250]]
+
+
+def far(embedding):
+    """The same embedding, its points marked as far."""
+    return Embedding(embedding.coordinates, replace(embedding.points, far=True))
+
+
+def coded(class_sizes, dtype=np.float64, components=COMPONENTS):
+    """Rows of which a third have the code in the first column."""
+    X, y = sorted_blobs(5, class_sizes, 4)
+    X[::3, 0] = CODE
+    kernels, embedding = embedded(X, y, dtype)
+    return kernels, far(kernels.embed(embedding.points, components)), y
+
+
+class Dense:
+    """Squared distances, log Z and P of the coordinates, and moments of the data."""
+
+    def __init__(self, embedding):
+        self.Z = embedding.coordinates.astype(np.longdouble)
+        self.X = embedding.points.data.astype(np.longdouble)
+        self.D = ((self.Z[:, None] - self.Z) ** 2).sum(axis=2)
+        others = self.D + np.where(np.eye(len(self.D)), np.inf, 0.0)
+        least = others.min(axis=1)
+        weights = np.exp(least[:, None] - others)
+        self.log_z = np.log(weights.sum(axis=1)) - least
+        self.P = weights / weights.sum(axis=1, keepdims=True)
+
+    def moment(self, W, full):
+        """Sum over pairs of W_ij (v_i - v_j) (x_i - x_j)^T."""
+        V = self.X if full else self.Z
+        v, x = V[:, None] - V, self.X[:, None] - self.X
+        found = [
+            [(W * v[..., a] * x[..., b]).sum() for b in range(x.shape[2])]
+            for a in range(V.shape[1])
+        ]
+        return np.array(found).astype(float)
+
+
+def assert_close(found, expected, rtol):
+    """Equal but for a share of the largest entry."""
+    expected = np.asarray(expected).astype(float)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+def check_softmax(kernels, embedding, y, rtol):
+    """All softmax sums against the dense ones."""
+    dense = Dense(embedding)
+    rng = np.random.default_rng(6)
+    row_weights = rng.uniform(0.0, 2.0, y.size) * (rng.random(y.size) < 0.8)
+    same = y[:, None] == y
+    share = (dense.P * same).sum(axis=1)
+    by_class = dense.P * (same - share[:, None])
+    assert_close(kernels.log_normalizers(embedding), dense.log_z, rtol)
+    for full in (False, True):
+        log_z, found = kernels.softmax(embedding, row_weights, full=full)
+        assert_close(log_z, dense.log_z, rtol)
+        assert_close(found, dense.moment(row_weights[:, None] * dense.P, full), rtol)
+        found_share, found = kernels.class_softmax(embedding, full=full)
+        np.testing.assert_allclose(found_share, share.astype(float), rtol=rtol, atol=rtol)
+        assert_close(found, dense.moment(by_class, full), rtol)
+
+
+def check_roots(kernels, embedding, y, rtol):
+    """The sum of roots and each entry of its gradient against the dense ones."""
+    dense = Dense(embedding)
+    roots = np.sqrt(dense.D)
+    other = oracles.other_class(y)
+    W = np.where(other & (roots > 0), 0.5 / np.where(roots > 0, roots, 1.0), 0.0)
+    total, found = kernels.root_sums(embedding)
+    expected = dense.moment(W, full=True)
+    assert total == pytest.approx(float(roots[other].sum()), rel=rtol)
+    np.testing.assert_array_equal(found, found.T)
+    # Entries have the sizes of their columns: 1e8 for the one with codes.
+    size = np.sqrt(np.diag(expected))
+    assert_close(found / size / size[:, None], expected / size / size[:, None], rtol)
+
+
+@pytest.mark.parametrize("class_sizes", SIZES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_softmax_of_rows_with_a_code(class_sizes, dtype):
+    kernels, embedding, y = coded(class_sizes, dtype)
+    check_softmax(kernels, embedding, y, 1e-6)
+
+
+@pytest.mark.parametrize("class_sizes", SIZES)
+@pytest.mark.parametrize("components", [COMPONENTS, np.eye(4)], ids=["mixed", "axes"])
+def test_roots_of_rows_with_a_code(class_sizes, components):
+    kernels, embedding, y = coded(class_sizes, components=components)
+    check_roots(kernels, embedding, y, 1e-6)
+
+
+def test_products_would_lose_them():
+    """The reason for all this: without the mark the same sums are wrong."""
+    kernels, embedding, _ = coded(SIZES[0])
+    near = Embedding(embedding.coordinates, replace(embedding.points, far=False))
+    error = kernels.log_normalizers(near) - Dense(embedding).log_z.astype(float)
+    assert np.abs(error).max() > 0.1
+
+
+@pytest.mark.parametrize("class_sizes", SIZES)
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 1e-10)])
+def test_ordinary_rows(class_sizes, dtype, rtol):
+    X, y = sorted_blobs(3, class_sizes, 4)
+    kernels, embedding = embedded(X, y, dtype)
+    embedding = far(kernels.embed(embedding.points, COMPONENTS))
+    check_softmax(kernels, embedding, y, rtol)
+    check_roots(kernels, embedding, y, rtol)
+
+
+def test_duplicates_and_ties():
+    X, y = lattice(0, 120, 3), np.repeat([0, 1, 2], [50, 60, 10])
+    kernels, embedding = embedded(X, y)
+    check_softmax(kernels, far(embedding), y, 1e-10)
+    check_roots(kernels, far(embedding), y, 1e-10)
+
+
+def test_rows_whose_weights_underflow():
+    X, y = sorted_blobs(4, [60, 70], 3)
+    X[7] += 40.0
+    X[100] -= 60.0
+    X[110:112] = [-40.0, 40.0, 0.0]
+    X[111, 0] += 0.5
+    kernels, embedding = embedded(X, y)
+    assert np.exp(-np.sort(Dense(embedding).D[7])[1].astype(float)) == 0.0
+    check_softmax(kernels, far(embedding), y, 1e-10)
+
+
+def test_identical_rows():
+    kernels, embedding = embedded(np.full((6, 2), CODE), np.repeat([0, 1], 3))
+    total, found = kernels.root_sums(far(embedding))
+    assert total == 0.0
+    np.testing.assert_array_equal(found, 0.0)
+
+
+def test_bitwise_equal_whatever_the_number_of_threads(monkeypatch):
+    results = []
+    for count in (1, 4):
+        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+        kernels, embedding, _ = coded(SIZES[1])
+        with kernels.session():
+            share, moment = kernels.class_softmax(embedding, full=True)
+            total, gradient = kernels.root_sums(embedding)
+        results.append([share.tobytes(), moment.tobytes(), total, gradient.tobytes()])
+    assert results[0] == results[1]
