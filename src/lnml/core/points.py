@@ -21,11 +21,14 @@ class Points:
     far : bool, default=False
         Whether rows lie so far from each other that distances must come from
         differences: a matrix product would lose them.
+    rounding : ndarray of shape (d,), or None
+        Rounding of the largest value of each column, as it was given; None if not known.
     """
 
     data: Any
     class_start: np.ndarray
     far: bool = False
+    rounding: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:

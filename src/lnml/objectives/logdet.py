@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from lnml.objectives.base import Form, Task
+from lnml.core.solution import Proof
+from lnml.objectives.base import FLOOR_SHARE, Form, Task
+from lnml.proofs.logdet import logdet_bound, logdet_objective
 
 
 class Constraints(NamedTuple):
@@ -94,6 +96,25 @@ class LogDetObjective:
         """Return the task; there are no targets but the constraints."""
         return LogDetTask(self.constraints, self.gamma)
 
+    def prove(self, task: LogDetTask, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective of components (d x d) as returned, and the proved bound."""
+        vectors, similar = self.constraints
+        value = logdet_objective(vectors, similar, self.gamma, components)
+        tightness = task.dual.tightness
+        bound = logdet_bound(
+            task.constraints.vectors, tightness, self.gamma, task.dual.metric.factor
+        )
+        return Proof(
+            value.value,
+            value.error,
+            # LogDet(M, I) and slack are never negative.
+            max(bound, 0.0),
+            floor=FLOOR_SHARE * task.objective_at_identity,
+            method="itml",
+            parameters={"gamma": self.gamma},
+            duals={"tightness": tightness, "similar": similar},
+        )
+
 
 class LogDetTask(Task):
     """The objective in the span of the constraint vectors.
@@ -113,6 +134,9 @@ class LogDetTask(Task):
         super().__init__(span)
         self.constraints = Constraints(span.coordinates, constraints.similar)
         self.gamma = gamma
+        # The dual variables that prove the best bound so far.
+        self.dual = self.projected(np.ones(constraints.similar.size))
+        self.objective_at_identity = self.dual.metric.objective
 
     def metric(self, factor: np.ndarray, log_det: float) -> Metric:
         """Return the metric of a factor, with its distances and its objective."""
@@ -137,7 +161,10 @@ class LogDetTask(Task):
         metric = self.metric(factor, log_det)
         kept = np.where(metric.violated, 0.0, _divergence(metric.distances))
         gap = self.gamma * float((_divergence(metric.distances * tightness) - kept).sum())
-        return Projected(tightness, metric, metric.objective - max(gap, 0.0))
+        found = Projected(tightness, metric, metric.objective - max(gap, 0.0))
+        if not hasattr(self, "dual") or found.bound > self.dual.bound:
+            self.dual = found
+        return found
 
 
 class Span:

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from lnml.core.pairs import Pattern
-from lnml.core.solution import DualPoint
+from lnml.core.solution import DualPoint, Proof
 from lnml.core.warm_start import Search, WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.softmax_proof import prove_mcml
 
 # The metric may grow until the rounding of a typical squared distance is this
 # large, or the distance itself (float32).
@@ -61,7 +62,11 @@ class MCMLObjective:
         sizes = target_counts(self.training, targets)
         weights = None if targets is None else 1.0 / kernels.arrays.per_pair(sizes, targets)
         conditioning = whiten_pull(kernels, self.training.points, targets, weights)
-        return MCMLTask(kernels, conditioning, sizes)
+        return MCMLTask(kernels, conditioning, sizes, targets)
+
+    def prove(self, task: MCMLTask, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective of components (r x d) as returned, and the proved bound."""
+        return prove_mcml(self.training, task, found, components)
 
 
 class MCMLTask(Task):
@@ -70,9 +75,18 @@ class MCMLTask(Task):
     See :class:`lnml.solvers.barrier.SoftmaxTask`.
     """
 
-    def __init__(self, kernels: Kernels, conditioning: Conditioning, sizes: Any) -> None:
+    def __init__(
+        self,
+        kernels: Kernels,
+        conditioning: Conditioning,
+        sizes: Any,
+        targets: Pattern | None = None,
+    ) -> None:
         super().__init__(conditioning)
         self.kernels = kernels
+        self.targets = targets
+        # Metrics whose softmax is the dual point, and the share of the second one.
+        self.dual: tuple[list[np.ndarray], float] = ([], 0.0)
         self.points = conditioning.points
         self.pull = conditioning.pull
         self.precision = self.points.precision
@@ -83,6 +97,10 @@ class MCMLTask(Task):
         n = self.points.n_rows
         self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
         self.objective_at_zero = np.log(n - 1.0) * int(self.counts.sum()) - self.log_sizes
+
+    def keep_dual(self, components: list[np.ndarray], share: float) -> None:
+        """Keep the metrics of one dual point, or of a mixture with a share of the second."""
+        self.dual = components, share
 
     def warm_start(self, found: np.ndarray, components: np.ndarray) -> WarmStart:
         """Say that the metric found is the end of a barrier path."""

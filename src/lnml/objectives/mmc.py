@@ -14,13 +14,16 @@ import numpy as np
 
 from lnml.core.pairs import Pattern
 from lnml.core.points import Points
-from lnml.core.solution import Certificate
+from lnml.core.solution import Certificate, Proof
 from lnml.core.warm_start import Search
 from lnml.core.warn import warn_user
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task
 from lnml.objectives.conditioning import Conditioning, scale_pull, whiten_pull
+from lnml.objectives.ratio_proof import LabelledPairs, prove_ratio
+from lnml.objectives.softmax_proof import host_pairs, host_rows
+from lnml.proofs.all_pairs import other_class, same_class
 
 # How much more than the average slope a direction must promise to be worth adding.
 ESCAPE_THRESHOLD = 1e-4
@@ -49,6 +52,7 @@ class MMCObjective:
     cost_grows_with_distance = True
 
     def __init__(self, training: TrainingSet, diagonal: bool) -> None:
+        self.training = training
         self.kernels = training.kernels
         self.points = self.kernels.widened(training.points)
         self.diagonal = diagonal
@@ -74,7 +78,18 @@ class MMCObjective:
         def roots(trial: np.ndarray) -> tuple[float, np.ndarray]:
             return kernels.root_sums(kernels.embed(conditioning.points, trial))
 
-        return MMCTask(roots, conditioning, self.diagonal)
+        return MMCTask(roots, conditioning, self.diagonal, targets)
+
+    def prove(self, task: MMCTask, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective of components (r x d) as returned, and the proved bound."""
+        rows, similar, duals = host_rows(self.training), None, {}
+        if task.targets is not None:
+            pairs = host_pairs(self.training, task.targets)
+            similar, duals = lambda: iter([pairs]), {"targets": np.stack(pairs, axis=1)}
+        labelled = LabelledPairs(
+            rows.data, similar or partial(same_class, rows), partial(other_class, rows)
+        )
+        return prove_ratio(labelled, task, components, duals)
 
 
 class GivenPairsObjective:
@@ -118,6 +133,15 @@ class GivenPairsObjective:
         roots = partial(kernels.length_sums, kernels.mapped(apart, conditioning.matrix))
         return MMCTask(roots, conditioning, self.diagonal)
 
+    def prove(self, task: MMCTask, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective of components (r x d) as returned, and the proved bound."""
+        # A difference is one from row 0, which is zero.
+        data = np.vstack([np.zeros((1, self.differences.shape[1])), self.differences])
+        ends = [np.flatnonzero(chosen) + 1 for chosen in (self.similar, ~self.similar)]
+        near, apart = ((end, np.zeros_like(end)) for end in ends)
+        labelled = LabelledPairs(data, lambda: iter([near]), lambda: iter([apart]))
+        return prove_ratio(labelled, task, components, {"similar": self.similar})
+
 
 def _conditioned(
     kernels: Kernels, points: Points, targets: Pattern | None, weights: Any, diagonal: bool
@@ -133,8 +157,17 @@ class MMCTask(Task):
     formulas hold with the diagonal of all matrices.
     """
 
-    def __init__(self, roots: Roots, conditioning: Conditioning, diagonal: bool) -> None:
+    def __init__(
+        self,
+        roots: Roots,
+        conditioning: Conditioning,
+        diagonal: bool,
+        targets: Pattern | None = None,
+    ) -> None:
         super().__init__(conditioning)
+        self.targets = targets
+        # Metric whose tangents prove the best bound so far.
+        self.dual: np.ndarray | None = None
         self.conditioning = conditioning
         self.pull = conditioning.pull
         self.diagonal = diagonal
@@ -189,6 +222,10 @@ class MMCTask(Task):
         value = float(np.vdot(pulled, components)) / root_sum**2
         gradient = 2.0 * pulled / root_sum**2 - 4.0 * value / root_sum * components @ slopes
         return value, gradient
+
+    def keep_dual(self, components: np.ndarray) -> None:
+        """Keep a metric whose tangents prove the best bound so far."""
+        self.dual = components
 
     def certify(self, components: np.ndarray) -> Certificate:
         """Ratio, the bound of docs/mmc.md, and directions of more than average slope."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lnml.core.solution import Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.softmax_proof import prove_nca
 
 # Typical squared distances within a class between which a fit makes progress, and a good one.
 SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
@@ -34,6 +36,10 @@ class NCAObjective:
         """Return the task; there are no targets but the classes."""
         kernels, points = self.training.kernels, self.training.points
         return NCATask(kernels, whiten_pull(kernels, points, None))
+
+    def prove(self, task: NCATask, found: np.ndarray, components: np.ndarray) -> Proof:
+        """Return the objective of components (r x d) as returned; nothing bounds it."""
+        return prove_nca(self.training, components)
 
 
 class NCATask(Task):

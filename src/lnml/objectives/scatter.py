@@ -55,16 +55,17 @@ class ColumnUnits(NamedTuple):
         # Compares the values: the spread of a constant column may be non-zero by rounding.
         constant = columns.highest == columns.lowest
         scale = np.where(constant, np.inf, columns.spread)
-        largest = np.maximum(-columns.lowest, columns.highest)
-        if points.largest is not None:
-            largest = np.maximum(largest, points.largest)
+        rounding = points.rounding
+        if rounding is None:
+            largest = np.maximum(-columns.lowest, columns.highest)
+            rounding = 0.5 * points.precision * largest
         return cls(
             points,
             kernels.standardized(points, columns.mean, scale),
             columns.mean,
             scale,
             np.where(constant, 0.0, columns.spread),
-            0.5 * points.precision * largest / scale,
+            rounding / scale,
         )
 
     def along(self, kernels: Kernels, directions: np.ndarray) -> Points:

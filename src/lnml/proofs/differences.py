@@ -128,6 +128,12 @@ def _product_error(sizes: np.ndarray, shifts: np.ndarray, share: float) -> np.nd
     return 1.01 * (sizes**2 * ratio + own)
 
 
+def no_moment(coordinates: np.ndarray) -> Moment:
+    """Return the sum over no pairs, in coordinates (d, e)."""
+    width = coordinates.shape[1]
+    return Moment(np.zeros((width, width)), np.zeros(width), np.zeros(width))
+
+
 def column_moments(
     rows: np.ndarray, i: np.ndarray, j: np.ndarray, weights: np.ndarray, columns: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ the model's own distribution dual feasible. The derivation is in docs/mcml.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -47,6 +48,9 @@ class SoftmaxTask(Protocol):
         Its value is a bound if its matrix (d x d) is positive semidefinite.
         """
 
+    def keep_dual(self, components: list[np.ndarray], share: float) -> None:
+        """Keep the metrics of one dual point, or of a mixture with a share of the second."""
+
 
 class _NearZero(Exception):
     """The objective, never negative, is as near zero as was asked for."""
@@ -56,25 +60,36 @@ class _NearZero(Exception):
 
 
 class _DualBound:
-    """The best bound proved so far, and the last dual point that proved its own value."""
+    """The best bound so far, and the last dual point that proved its own value.
 
-    def __init__(self) -> None:
+    ``keep`` receives metrics and the share of the second one's point whenever the bound rises.
+    """
+
+    def __init__(self, keep: Callable[[list[np.ndarray], float], None]) -> None:
         self.bound = 0.0
-        self.feasible: DualPoint | None = None
+        self.keep = keep
+        self.feasible: tuple[DualPoint, np.ndarray] | None = None
 
-    def add(self, point: DualPoint, objective: float) -> bool:
-        """Raise the bound, at most to an objective; return whether the point is feasible itself."""
+    def add(self, point: DualPoint, components: np.ndarray) -> bool:
+        """Raise the bound; return whether the point is feasible itself."""
         if float(np.linalg.eigvalsh(point.matrix)[0]) > 0.0:
-            self.feasible = point
-            self.bound = max(self.bound, min(point.value, objective))
+            self.feasible = point, components
+            self._raise(point.value, [components], 0.0)
             return True
         if self.feasible is not None:
-            self.bound = max(self.bound, min(_mixed_bound(point, self.feasible), objective))
+            known, at = self.feasible
+            value, share = _mixed_bound(point, known)
+            self._raise(value, [components, at], share)
         return False
 
+    def _raise(self, value: float, components: list[np.ndarray], share: float) -> None:
+        if value > self.bound:
+            self.bound = value
+            self.keep(components, share)
 
-def _mixed_bound(point: DualPoint, feasible: DualPoint) -> float:
-    """Bound of a dual point that is not feasible, mixed with one that is.
+
+def _mixed_bound(point: DualPoint, feasible: DualPoint) -> tuple[float, float]:
+    """Bound of a dual point that is not feasible, mixed with one that is, and the share.
 
     Entropy is concave and the constraint linear, so a share of a strictly
     feasible distribution that makes the mixture feasible also gives a bound.
@@ -83,7 +98,7 @@ def _mixed_bound(point: DualPoint, feasible: DualPoint) -> float:
     share = shortfall / (1.0 + shortfall)
     # A strict excess over the share absorbs the rounding of the eigenvalue.
     share = min(1.0, share * (1.0 + 1e-6) + 1e-12)
-    return (1.0 - share) * point.value + share * feasible.value
+    return (1.0 - share) * point.value + share * feasible.value, share
 
 
 def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solution:
@@ -97,26 +112,28 @@ def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Soluti
     if full_rank:
         components = _well_posed(components)
     objective = max(task.value_and_gradient(components)[0], 0.0)
-    best, dual = components, _DualBound()
+    best, dual = components, _DualBound(task.keep_dual)
     barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
     if warm:
         barrier = min(barrier, _last_barrier(task, objective, tol, dimension))
     objectives, steps = [objective], STEPS
-    gap, converged = np.inf, False
+    bound, gap, converged = 0.0, np.inf, False
     for iteration in range(1, run.max_iter + 1):
         components, n_evaluations = _descend(task, components, barrier, steps, tol)
         value = max(task.value_and_gradient(components)[0], 0.0)
         if value < objective:
             best, objective = components, value
-        on_path = dual.add(task.dual_point(components), objective)
-        gap = relative_gap(objective, dual.bound, task.objective_at_zero)
+        on_path = dual.add(task.dual_point(components), components)
+        # Above the objective there is only rounding.
+        bound = min(dual.bound, objective)
+        gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
         at_rest = stalled(objectives, tol)
         converged = gap <= tol or (at_rest and not warm)
         record = Record(
             iteration=iteration,
             objective=objective,
-            bound=dual.bound,
+            bound=bound,
             gap=gap,
             n_evaluations=n_evaluations + 1,
         )
@@ -133,7 +150,7 @@ def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Soluti
             continue
         last = _last_barrier(task, objective, tol, dimension)
         barrier = min(barrier, max(BARRIER_DECREASE * barrier, last))
-    return Solution(best, objective, dual.bound, gap, converged)
+    return Solution(best, objective, bound, gap, converged)
 
 
 def _descend(

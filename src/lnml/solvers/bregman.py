@@ -36,8 +36,7 @@ def solve_logdet(task: LogDetTask, components: np.ndarray, run: Run) -> Solution
     An iteration is a sweep or, later, a Newton step. The first metric is the
     identity, whatever the start.
     """
-    dual = task.projected(np.ones(task.constraints.similar.size))
-    objective_at_identity = dual.metric.objective
+    dual = task.dual
     best, bound = dual.metric, dual.bound
     gap, converged = np.inf, False
     for iteration in range(1, run.max_iter + 1):
@@ -51,7 +50,7 @@ def solve_logdet(task: LogDetTask, components: np.ndarray, run: Run) -> Solution
             bound = max(bound, proved)
         # Above the objective there is only rounding.
         bound = min(bound, best.objective)
-        gap = relative_gap(best.objective, bound, objective_at_identity)
+        gap = relative_gap(best.objective, bound, task.objective_at_identity)
         converged = gap <= run.tol
         record = Record(
             iteration=iteration,

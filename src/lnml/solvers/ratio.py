@@ -39,6 +39,9 @@ class RatioTask(Protocol):
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient (r x d)."""
 
+    def keep_dual(self, components: np.ndarray) -> None:
+        """Keep a metric whose tangents prove the best bound so far."""
+
     def certify(self, components: np.ndarray) -> Certificate:
         """Objective and a lower bound over all metrics."""
 
@@ -56,6 +59,7 @@ def solve_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
     full_rank = components.shape[0] >= components.shape[1]
     seen = task.certify(components)
     best, objective, bound = components, seen.objective, seen.bound
+    task.keep_dual(components)
     gap, n_evaluations = relative_gap(objective, bound, 0.0), 1
     objectives, converged = [objective], gap <= run.tol
     for iteration in range(1, run.max_iter + 1):
@@ -71,7 +75,9 @@ def solve_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
             seen = task.certify(components)
             if seen.objective < objective:
                 best, objective = components, seen.objective
-            bound = max(bound, seen.bound)
+            if seen.bound > bound:
+                bound = seen.bound
+                task.keep_dual(components)
             gap = relative_gap(objective, bound, 0.0)
             objectives.append(objective)
             converged = gap <= run.tol or (not full_rank and stalled(objectives, run.tol))

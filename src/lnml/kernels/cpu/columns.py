@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +26,8 @@ def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -
     # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
     exact = (np.sign(lowest) == np.sign(highest)) & (0.5 * ends.max(axis=0) <= ends.min(axis=0))
     centre[~exact] = 0.0
-    return make_points(X[order] - centre, class_start)
+    points = make_points(X[order] - centre, class_start)
+    return replace(points, rounding=0.5 * points.precision * ends.max(axis=0).astype(np.float64))
 
 
 def columns(points: Points) -> Columns:

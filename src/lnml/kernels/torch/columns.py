@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -24,7 +26,9 @@ def training_points(X: torch.Tensor, order: np.ndarray, class_start: np.ndarray)
     # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
     exact = (lowest.sign() == highest.sign()) & (0.5 * ends.amax(dim=0) <= ends.amin(dim=0))
     centre = torch.where(exact, X.gather(0, nearest[None]), 0.0)
-    return Points(X[to_tensor(order, X.device)] - centre, class_start)
+    points = Points(X[to_tensor(order, X.device)] - centre, class_start)
+    rounding = 0.5 * points.precision * to_numpy(ends.amax(dim=0).double())
+    return replace(points, rounding=rounding)
 
 
 def columns(points: Points) -> Columns:
