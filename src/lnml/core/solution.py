@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -136,6 +137,8 @@ class Solution:
         The neighbourhoods that were learned with the metric, if any were.
     proof : Proof or None
         Where objective and bound come from.
+    prove : callable or None
+        Maps components (r x d) to their proof, where none was asked for yet.
     """
 
     components: np.ndarray
@@ -148,3 +151,4 @@ class Solution:
     stopped: bool = False
     targets: Neighborhoods | None = None
     proof: Proof | None = None
+    prove: Callable[[np.ndarray], Proof] | None = None

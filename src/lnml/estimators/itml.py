@@ -234,7 +234,7 @@ class ITML(MetricEstimator):
         max_iter = check_integer("max_iter", self.max_iter, 1)
         constraints = _constraints(first, second, similar, bounds)
         solution = solve(
-            LogDetObjective(constraints, gamma),
+            LogDetObjective(constraints, gamma, first.dtype),
             None,
             np.eye(first.shape[1]),
             tol=tol,

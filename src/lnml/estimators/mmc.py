@@ -175,7 +175,8 @@ class MMC(MetricLearner):
             wide = ends.astype(np.float64)
             start = self.initial_components(wide.reshape(-1, ends.shape[2]), np.zeros(0))
             differences = wide[:, 0] - wide[:, 1]
-            objective = GivenPairsObjective(kernels, differences, similar, bool(self.diagonal))
+            diagonal = bool(self.diagonal)
+            objective = GivenPairsObjective(kernels, differences, similar, diagonal, ends.dtype)
             solution = solve(
                 objective, None, start, tol=self.tol, max_iter=self.max_iter, monitor=monitor
             )

@@ -16,6 +16,7 @@ from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
 from lnml.learning.targets import Assignment
+from lnml.solvers.path import certified
 from lnml.solvers.problem import ResumableProblem
 from lnml.solvers.stopping import LittleGain
 
@@ -85,26 +86,29 @@ def alternate(
         record = _record(number, assigned, solution, changed, pace.tol)
         if monitor.step(record, solution.components.copy):
             break
+        if pace.is_tight(solution):
+            solution = certified(solution, tol)
         tight = pace.is_tight(solution)
         too_little = last - solution.objective <= LEAST_GAIN * tol * abs(last)
         if too_little and tight:
-            return _ended(solution, targets, solution.converged, monitor)
+            return _ended(solution, targets, solution.converged, tol, monitor)
         if number == max_rounds:
             break
         assigned = assign(solution.components, solution.state)
-        solution = replace(solution, state=assigned.state)
+        # The last task is let go of: its proof is not asked for any more.
+        solution = replace(solution, state=assigned.state, prove=None)
         gain = (solution.objective - assigned.objective) / max(abs(solution.objective), 1e-300)
         changed = assigned.targets.n_changed(targets)
         if changed == 0 or gain <= ROUNDING:
             if tight:
-                return _ended(solution, targets, solution.converged, monitor)
+                return _ended(solution, targets, solution.converged, tol, monitor)
             # The metric was solved loosely: tighten before believing the repetition.
             pace.tighten()
             assigned, changed = Assignment(targets, solution.objective, assigned.state), 0
             continue
         targets = assigned.targets
         pace.follow(gain, too_little)
-    return _ended(solution, targets, False, monitor)
+    return _ended(solution, targets, False, tol, monitor)
 
 
 class _Pace:
@@ -135,13 +139,16 @@ class _Pace:
 
 
 def _ended(
-    solution: Solution, targets: Neighborhoods, converged: bool, monitor: Monitor
+    solution: Solution, targets: Neighborhoods, converged: bool, tol: float, monitor: Monitor
 ) -> Solution:
-    """Return the last metric with what is known about all rounds."""
+    """Return the last metric, proved, with what is known about all rounds."""
+    proved = certified(solution, tol)
+    last = monitor.history[-1]
+    last.update(objective=proved.objective, bound=proved.bound, gap=proved.gap)
     return replace(
-        solution,
+        proved,
         targets=targets,
-        converged=converged,
+        converged=converged and proved.converged,
         history=monitor.history,
         stopped=monitor.stopped,
     )
@@ -159,7 +166,8 @@ def _metric_step(
         assigned.targets, components, tol=tol, state=assigned.state, monitor=monitor
     )
     if found.objective > assigned.objective:
-        return replace(found, components=components, objective=assigned.objective)
+        # What the dual point proves holds for the old metric, too.
+        return replace(found, components=components, objective=assigned.objective, proof=None)
     return found
 
 

@@ -87,9 +87,13 @@ class Task:
 
 
 class Objective(Protocol):
-    """What a method asks of a metric."""
+    """What a method asks of a metric.
+
+    ``dtype`` is the type in which components are returned.
+    """
 
     form: Form
+    dtype: np.dtype
 
     # The task is Any: its type is the one that the form's solver expects.
     def task(self, targets: Any) -> Any:

@@ -182,10 +182,11 @@ class SoftCoordinates(LinearCoordinates):
     whitened: Conditioning
 
 
-def soften(kernels: Kernels, whitened: Conditioning) -> SoftCoordinates:
+def soften(kernels: Kernels, whitened: Conditioning, free: float) -> SoftCoordinates:
     """Scale the principal axes of the data to unit variance, except those with little variance.
 
-    Along these the norm decides, so they are stretched less. The coordinates cover
+    Along these the norm decides, so they are stretched less. Above a variance of ``free``
+    the norm costs next to nothing. The coordinates cover
     the span of the data only: of all metrics with the same distances, the one on
     the span has the least norm (docs/frobenius.md).
     """
@@ -193,7 +194,7 @@ def soften(kernels: Kernels, whitened: Conditioning) -> SoftCoordinates:
     points = whitened.points
     scatter = root @ kernels.gram(points.data, points.data) @ root.T
     values, vectors = np.linalg.eigh(scatter / points.n_rows)
-    sizes = np.sqrt(np.maximum(values, SOFT_FLOOR * values.mean()))
+    sizes = np.sqrt(np.maximum(values, min(SOFT_FLOOR * values.mean(), free)))
     rotation = span @ vectors
     return SoftCoordinates(
         points=kernels.mapped(points, root.T @ vectors / sizes),

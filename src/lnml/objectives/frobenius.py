@@ -32,6 +32,10 @@ from lnml.proofs.objective import Value
 from lnml.proofs.rounding import UNIT, gamma
 from lnml.proofs.slopes import Slopes
 
+# Variance above which a norm counts as free, in units where it costs as much as all hinges.
+FREE = 10.0
+# A norm is negligible if it is below this share of what slack may cost.
+NEGLIGIBLE = 0.1
 # Largest multiple of a metric that is looked at, and the accuracy of the best one.
 LARGEST_MULTIPLE = 1.3
 MULTIPLE_ACCURACY = 1e-5
@@ -61,7 +65,12 @@ class FrobeniusObjective(TripletObjective):
         """Whiten the hinges; the norm stays that of the data's coordinates."""
         kernels, points = self.training.kernels, self.training.points
         # First those of LMNN, which leave out directions in which the data do not vary.
-        conditioning = soften(kernels, whiten_pull(kernels, points, None))
+        whitened = whiten_pull(kernels, points, None)
+        # A distance of one along a direction of variance s costs a norm of 1 / (2 s^2), which
+        # is next to nothing beside the hinges of the zero metric.
+        n_triplets = kernels.count_triplets(points, targets, self.impostors)
+        free = FREE / np.sqrt(max(self.hinge_weight * n_triplets, 1e-300))
+        conditioning = soften(kernels, whitened, free)
         return self._task(conditioning, targets, FullNorm(conditioning))
 
     def metric_value(self, finished: FinishedTriplets) -> Value:
@@ -158,6 +167,16 @@ class WeightedBasisObjective(FrobeniusObjective):
 class FrobeniusTask(TripletTask):
     """The objective in the coordinates of a solve, over a working set of impostors."""
 
+    term: SquaredNorm
+
+    def aim(self, components: np.ndarray, worth: float) -> None:
+        """Ask for slopes that are feasible with some slack, where the norm gives none.
+
+        See docs/frobenius.md; ``worth`` is how much of the objective it may cost.
+        """
+        norm, size = self.term.norm(components), float(np.vdot(components, components))
+        self.term.slack = worth / size if norm < NEGLIGIBLE * worth and size > 0.0 else 0.0
+
     def exact(
         self, components: np.ndarray, embedding: Embedding, terms: Hinge
     ) -> tuple[float, float]:
@@ -167,7 +186,7 @@ class FrobeniusTask(TripletTask):
         the norm of a slightly larger metric. A larger metric has no impostors
         that the search did not find.
         """
-        norm = self.term.value_and_gradient(components)[0]
+        norm = self.term.norm(components)
         plain = self.working.with_multipliers(None)
 
         def hinges(multiple: float) -> Hinge:
@@ -196,7 +215,7 @@ class FrobeniusTask(TripletTask):
         valid start.
         """
         sample = sample_margins(self, components)
-        curvature = 2.0 * self.term.value_and_gradient(components)[0]
+        curvature = 2.0 * self.term.norm(components)
         weight = self.hinge_weight * sample.per_row * sample.all_rows
         totals = weight * np.concatenate([[0.0], np.cumsum(sample.margins)])
         typical = float(np.abs(sample.margins).mean())

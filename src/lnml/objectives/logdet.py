@@ -5,7 +5,7 @@ See docs/itml.md, whose notation is used here.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -84,12 +84,15 @@ class LogDetObjective:
         The bounds, in the coordinates of the data.
     gamma : float
         Weight of the slack, above 0.
+    dtype : dtype
+        Type in which components are returned.
     """
 
     form = Form.LOGDET
 
-    def __init__(self, constraints: Constraints, gamma: float) -> None:
+    def __init__(self, constraints: Constraints, gamma: float, dtype: Any = np.float64) -> None:
         self.constraints = constraints
+        self.dtype = np.dtype(dtype)
         self.gamma = gamma
 
     def task(self, targets: None = None) -> LogDetTask:

@@ -41,6 +41,7 @@ class MCMLObjective:
 
     def __init__(self, training: TrainingSet) -> None:
         self.training = training
+        self.dtype = training.points.dtype
 
     def free_term(self, components: np.ndarray) -> float:
         """Return zero: every term of MCML depends on the target pairs."""

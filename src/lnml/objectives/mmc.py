@@ -53,6 +53,7 @@ class MMCObjective:
 
     def __init__(self, training: TrainingSet, diagonal: bool) -> None:
         self.training = training
+        self.dtype = training.points.dtype
         self.kernels = training.kernels
         self.points = self.kernels.widened(training.points)
         self.diagonal = diagonal
@@ -105,14 +106,22 @@ class GivenPairsObjective:
         Whether a pair is similar; the others are dissimilar.
     diagonal : bool
         Whether only diagonal metrics are considered.
+    dtype : dtype
+        Type in which components are returned.
     """
 
     form = Form.RATIO
 
     def __init__(
-        self, kernels: Kernels, differences: np.ndarray, similar: np.ndarray, diagonal: bool
+        self,
+        kernels: Kernels,
+        differences: np.ndarray,
+        similar: np.ndarray,
+        diagonal: bool,
+        dtype: Any = np.float64,
     ) -> None:
         self.kernels = kernels
+        self.dtype = np.dtype(dtype)
         self.differences = differences
         self.similar = similar
         self.diagonal = diagonal

@@ -31,6 +31,7 @@ class NCAObjective:
 
     def __init__(self, training: TrainingSet) -> None:
         self.training = training
+        self.dtype = training.points.dtype
 
     def task(self, targets: None = None) -> NCATask:
         """Return the task; there are no targets but the classes."""

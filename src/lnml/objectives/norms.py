@@ -39,6 +39,8 @@ class SquaredNorm(ABC):
     def __init__(self, matrix: np.ndarray) -> None:
         self.matrix = matrix
         self.dual: DualPoint | None = None
+        # Weight of -tr M': what slopes must leave over in every direction.
+        self.slack = 0.0
 
     @abstractmethod
     def restrict(self, gradient: np.ndarray) -> np.ndarray:
@@ -48,11 +50,21 @@ class SquaredNorm(ABC):
     def conjugate(self, matrix: np.ndarray) -> float:
         """Max over the allowed M of <B, M> - 1/2 |M|_F^2, B given as e x e."""
 
+    def norm(self, components: np.ndarray) -> float:
+        """Half the squared norm of M = L^T L."""
+        outside = components @ self.matrix.T
+        return half_square(outside @ outside.T)
+
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value at M = L^T L and its gradient in L' (r x e)."""
+        """What a solve minimises beside the hinges, and its gradient in L' (r x e).
+
+        That is the norm, minus slack.
+        """
         outside = components @ self.matrix.T
         gram = outside @ outside.T
-        return half_square(gram), 2.0 * (gram @ outside) @ self.matrix
+        value = half_square(gram) - self.slack * float(np.vdot(components, components))
+        gradient = (gram @ outside) @ self.matrix - self.slack * components
+        return value, 2.0 * gradient
 
     def certificate(
         self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
@@ -78,7 +90,7 @@ class SquaredNorm(ABC):
         The gap of some slopes is the sum of two parts: how far the metric is from
         the best one for these slopes, and how far these are from true slopes of the hinges.
         """
-        norm = self.value_and_gradient(components)[0]
+        norm = self.norm(components)
         lagrangian = norm + slope_sum + float(np.vdot(push @ components.T, components.T))
         metric_part = lagrangian - (slope_sum - self.conjugate(-push))
         slope_part = objective - lagrangian

@@ -187,6 +187,9 @@ class TripletTask(Task, ABC):
         """Exact objective of a multiple of the metric, here one, and the multiple."""
         return self.term.value_and_gradient(components)[0] + self.hinge_weight * terms.exact, 1.0
 
+    def aim(self, components: np.ndarray, worth: float) -> None:
+        """Choose what the next steps aim at, if that may cost ``worth``; here nothing changes."""
+
     def keep_dual(self, components: np.ndarray, smoothing: float, share: float) -> None:
         """Keep a share of the slopes at a metric, the one evaluated last, as the dual point.
 

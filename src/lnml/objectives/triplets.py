@@ -55,6 +55,7 @@ class TripletObjective(ABC):
         impostors: Pattern | None = None,
     ) -> None:
         self.training = training
+        self.dtype = training.points.dtype
         self.hinge_weight = hinge_weight
         self.pull_weight = pull_weight
         self.impostors = impostors

@@ -26,6 +26,8 @@ COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
 LEAST_SOFTNESS = 0.2
+# Share of the tolerated gap that may be spent on slack of the dual point.
+AIM_SHARE = 0.25
 # The first search looks still further: the metric moves most after it.
 FIRST_MARGIN = 1.3
 # A metric this much worse than the best one shows that the working set lacked
@@ -51,6 +53,9 @@ class HingeTask(Protocol):
 
     def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and dual bound; exact only right after a search."""
+
+    def aim(self, components: np.ndarray, worth: float) -> None:
+        """Choose what the next steps aim at, if that may cost ``worth`` of the objective."""
 
     def keep_dual(self, components: np.ndarray, smoothing: float, share: float) -> None:
         """Keep a share of the slopes at a metric, the one evaluated last, as the dual point."""
@@ -105,6 +110,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         settled = warm or iteration >= COARSE_ITERATIONS
         easing = max(seen.easing, LEAST_SOFTNESS / softness) if settled else 1.0
         softness *= easing
+        task.aim(components, AIM_SHARE * tol * objective)
         # With the new softness, so that multipliers never jump where it has grown.
         task.update_multipliers(components, easing * smoothing)
         if settled:

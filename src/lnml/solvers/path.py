@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from lnml.solvers.ratio import solve_ratio
 from lnml.solvers.run import Run
 from lnml.solvers.smooth import solve_smooth
 
+# How often a solve goes on where less was proved than its solver saw.
+ATTEMPTS = 3
 # Each minimises a task to a tolerance and certifies what it found, in the task's coordinates. The
 # top of its file says what its tasks must have.
 Minimizer = Callable[[Any, np.ndarray, Run], Solution]
@@ -74,31 +77,68 @@ def solve(
         start = start * np.sqrt(worthwhile(task.best_scale(start)))
 
     def to_original(found: np.ndarray) -> np.ndarray:
-        return task.to_original(found, components.shape[0])
+        learned = task.to_original(found, components.shape[0])
+        # As it will be returned: what is said about a metric is said about these numbers.
+        return learned.astype(objective.dtype).astype(np.float64)
 
     run = Run(tol, max_iter, monitor, to_original, warm is not None)
-    found = MINIMIZERS[objective.form](task, start, run)
-    learned = to_original(found.components)
-    solution = replace(
-        found,
-        components=learned,
-        history=monitor.history,
-        stopped=monitor.stopped,
-        state=task.warm_start(found.components, learned),
-    )
-    return certified(solution, objective.prove(task, found.components, learned), tol)
+    for attempt in range(ATTEMPTS):
+        found = MINIMIZERS[objective.form](task, start, run)
+        learned = to_original(found.components)
+        solution = replace(
+            found,
+            components=learned,
+            history=monitor.history,
+            stopped=monitor.stopped,
+            state=task.warm_start(found.components, learned),
+            prove=partial(_prove, objective, task, found.components, learned),
+        )
+        if monitor.rule is not None:
+            return solution  # a loose round: the next one changes its problem anyway
+        solution = certified(solution, tol)
+        left = max_iter - len(monitor.history)
+        if solution.converged or not found.converged or monitor.stopped or left < 1:
+            break
+        # What can be proved falls short of what the solver saw: go on, and aim further.
+        start = found.components
+        run = replace(run, tol=0.5 * run.tol * tol / solution.gap, max_iter=left, warm=True)
+    return solution
 
 
-def certified(solution: Solution, proof: Proof, tol: float) -> Solution:
-    """Return a solution with the objective and the bound that were proved for it."""
+def _prove(
+    objective: Objective,
+    task: Any,
+    found: np.ndarray,
+    learned: np.ndarray,
+    components: np.ndarray,
+) -> Proof:
+    """Prove what a task knows about components; those it found, or others."""
+    if components is not learned:
+        found = task.to_conditioned(components)
+    return objective.prove(task, found, components)
+
+
+def certified(solution: Solution, tol: float) -> Solution:
+    """Return a solution with the objective and the bound that are proved for it."""
+    if solution.prove is None or solution.proof is not None:
+        return solution
+    proof = solution.prove(solution.components)
     if proof.bound is None:
         return replace(solution, objective=proof.objective, proof=proof)
     bound = min(proof.bound, proof.objective)
     scale = max(proof.objective, proof.floor)
     gap = (proof.objective - bound) / scale if scale > 0.0 else 0.0
-    print('solver', solution.objective, solution.gap, 'proof',proof.objective, gap, proof.error/max(proof.objective,1e-300), proof.slack)
+    if solution.history:
+        solution.history[-1].update(objective=proof.objective, bound=bound, gap=gap)
+    # A metric of low rank has converged by another rule, if the solver's own gap is large.
+    by_gap = solution.gap is not None and solution.gap <= tol
     return replace(
-        solution, objective=proof.objective, bound=bound, gap=gap, proof=proof
+        solution,
+        objective=proof.objective,
+        bound=bound,
+        gap=gap,
+        converged=solution.converged and (gap <= tol or not by_gap),
+        proof=proof,
     )
 
 
