@@ -181,16 +181,16 @@ class Certificate:
     def about(self) -> str:
         """What is proved, in words."""
         title = _TITLES[self.method]
-        given = "target neighbours" if "targets" in self.duals else "classes"
+        given = "data and target neighbours" if "targets" in self.duals else "data and classes"
         metrics = "metric of any rank"
         if self.method == "itml":
-            given = "pairs and bounds"
+            given = "data, pairs and bounds"
         elif self.method == "weighted_basis":
-            metrics = "non-negative weights of this basis"
+            metrics = "metric of this basis"
         elif self.parameters.get("diagonal"):
             metrics = "diagonal metric"
         text = (
-            f"For these data and {given}, no {metrics} has a smaller {title} objective than "
+            f"For these {given}, no {metrics} has a smaller {title} objective than "
             f"{self.bound:.6g}; the learned metric has {self.objective:.6g}."
         )
         if self.limit < np.inf:
