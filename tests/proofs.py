@@ -24,7 +24,7 @@ def whitened(S):
 
 
 def hinges(X, y, k=2, seed=0):
-    """Targets and all triplets, random slopes, and the scatter sum_t a_t (vij vij^T - vil vil^T)."""
+    """Targets, all triplets, random slopes a, and sum_t a_t (v_ij v_ij^T - v_il v_il^T)."""
     P = oracles.nearest_targets(oracles.squared_distances(X), y, k)
     targets = np.argwhere(P)
     i, j, l = oracles.triplets(P, y)

@@ -277,7 +277,7 @@ def exact_pivots(matrix):
 
 @given(seed=st.integers(0, 1000), size=st.integers(1, 6))
 def test_only_positive_matrices_are_called_so(seed, size):
-    """Integer matrices close to singular ones: B B^T of low rank, plus -1, 0 or 1 on the diagonal."""
+    """Integers close to a singular matrix: B B^T of low rank, and -1, 0 or 1 on the diagonal."""
     rng = np.random.default_rng(seed)
     B = rng.integers(-(2**14), 2**14, (size, max(size - 1, 1)))
     matrix = B @ B.T + np.diag(rng.integers(-1, 2, size))

@@ -150,7 +150,7 @@ class Certificate:
         put(self, "coordinates", _checked_array("coordinates", self.coordinates, 2))
         d, e = self.components.shape[1], self.coordinates.shape[1]
         _require(
-            self.coordinates.shape[0] == d and e + self.left_out == d,
+            self.coordinates.shape[0] == d and e + self.left_out == d and self.left_out >= 0,
             f"coordinates of shape {self.coordinates.shape} and left_out={self.left_out} do not "
             f"go with components of {d} columns",
         )
