@@ -110,12 +110,17 @@ def _inverse_norm(matrix: np.ndarray) -> LONG:
     """Return a bound of the Frobenius norm of the inverse.
 
     If |I - K B| <= 1/2 for a guess K, the inverse is (I - (I - K B))^-1 K: its norm is at most
-    2 |K|.
+    2 |K|. All of this is in double, to which B may have been rounded; that is allowed for.
     """
-    guess = np.linalg.inv(matrix)
-    rest = np.eye(len(matrix)) - guess @ matrix
-    demand(np.linalg.norm(rest) <= 0.25, "a matrix is almost singular")
-    return LONG(2 * np.linalg.norm(guess))
+    try:
+        guess = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        guess = np.full(matrix.shape, np.inf)
+    size = np.linalg.norm(guess)
+    rest = np.linalg.norm(np.eye(len(matrix)) - guess @ matrix)
+    rounding = 2 * (len(matrix) + 2) * np.finfo(np.float64).eps * size * np.linalg.norm(matrix)
+    demand(rest + rounding <= 0.5, "a matrix of the proof is almost singular")
+    return LONG(2 * size)
 
 
 def _check_pairs(problem: Problem) -> None:

@@ -29,15 +29,6 @@ def softmax(distances: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray]
     return shares / sums[:, None], np.log(sums) - nearest
 
 
-def target_rows(problem: Problem, rows: slice) -> np.ndarray:
-    """Whether a row is a target of some rows: shape (b, n)."""
-    found = np.zeros((rows.stop - rows.start, problem.n_rows), dtype=bool)
-    first, second = problem.targets.T
-    here = (first >= rows.start) & (first < rows.stop)
-    found[first[here] - rows.start, second[here]] = True
-    return found
-
-
 def total(values: np.ndarray, chosen: np.ndarray) -> LONG:
     """Sum of some entries, row by row: the longest sum has as many terms as there are rows."""
     return LONG(np.where(chosen, values, 0).sum(axis=1).sum())
@@ -50,7 +41,7 @@ def mcml_objective(problem: Problem) -> Value:
     value = error = trivial = LONG(0)
     for part in blocks(n):
         distances, errors = block_distances(points, part)
-        targets = target_rows(problem, part)
+        targets = problem.is_target(part)
         sizes = targets.sum(axis=1)
         counted = sizes > 0
         shares, logs = softmax(distances, part)
@@ -85,13 +76,13 @@ def mcml_bound(problem: Problem) -> LONG:
     pull, push = PairScatter(points, 2), PairScatter(points, 2 * n + 4)
     entropy = log_sizes = LONG(0)
     for part in blocks(n):
-        targets = target_rows(problem, part)
+        targets = problem.is_target(part)
         sizes = targets.sum(axis=1)
         q = mixture(shares, duals, part)
         q[sizes == 0] = 0
         pull.add(part, targets / np.maximum(sizes, 1)[:, None].astype(LONG))
         push.add(part, q)
-        entropy -= (q * np.log(np.where(q > 0, q, 1))).sum()
+        entropy -= (q * np.log(np.where(q > 0, q, 1))).sum(axis=1).sum()
         log_sizes += np.log(np.maximum(sizes, 1).astype(LONG)).sum()
     ideal, expected = pull.total(), push.total()
     dual = Matrix(ideal.values - expected.values, ideal.error + expected.error)
@@ -114,7 +105,7 @@ def mmc_objective(problem: Problem) -> Value:
     similar = similar_error = roots = roots_error = LONG(0)
     for part in blocks(n):
         distances, errors = block_distances(points, part)
-        targets, others = target_rows(problem, part), ~problem.same_class(part)
+        targets, others = problem.is_target(part), ~problem.same_class(part)
         similar += total(distances, targets)
         similar_error += total(errors, targets)
         roots += total(np.sqrt(distances), others)
@@ -149,7 +140,7 @@ def mmc_bound(problem: Problem) -> LONG:
         others = ~problem.same_class(part)
         weights = np.where(others, 1 / (2 * np.maximum(roots, floor)), 0)
         A += total(np.maximum(roots, floor) / 2, others)
-        pull.add(part, target_rows(problem, part).astype(LONG))
+        pull.add(part, problem.is_target(part).astype(LONG))
         push.add(part, weights)
     A *= 1 + gamma(3 * problem.n_rows + 12)
     similar, dissimilar = pull.total(), push.total()

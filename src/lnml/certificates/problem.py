@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -57,15 +58,12 @@ class Problem:
         As given.
     rows : ndarray of shape (n, d)
         X in long double, exactly.
-    targets : ndarray of int, shape (P, 2)
-        Target pairs (i, j).
     """
 
     def __init__(self, certificate: Certificate, X: np.ndarray, codes: np.ndarray) -> None:
         self.certificate = certificate
         self.rows = X.astype(LONG)
         self.codes = codes
-        self.targets = self._targets()
 
     @property
     def n_rows(self) -> int:
@@ -86,6 +84,19 @@ class Problem:
         sizes = np.bincount(self.targets[:, 0], minlength=self.n_rows)
         return np.split(self.targets[order, 1], np.cumsum(sizes)[:-1])
 
+    def is_target(self, rows: slice) -> np.ndarray:
+        """Whether all rows are targets of some rows: shape (b, n)."""
+        here = np.arange(rows.start, rows.stop)
+        if "targets" not in self.certificate.duals:
+            found = self.same_class(rows)
+            found[here - rows.start, here] = False
+            return found
+        found = np.zeros((here.size, self.n_rows), dtype=bool)
+        first, second = self.targets.T
+        chosen = (first >= rows.start) & (first < rows.stop)
+        found[first[chosen] - rows.start, second[chosen]] = True
+        return found
+
     def same_class(self, rows: slice) -> np.ndarray:
         """Whether some rows have the class of all rows: shape (b, n)."""
         return np.asarray(self.codes[rows, None] == self.codes)
@@ -95,11 +106,11 @@ class Problem:
         if rows.size and (rows.min() < 0 or rows.max() >= self.n_rows):
             raise ValueError(f"{name} names rows that X does not have: X has {self.n_rows} rows")
 
-    def _targets(self) -> np.ndarray:
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """Target pairs (i, j): shape (P, 2)."""
         pairs = self.certificate.duals.get("targets")
         if pairs is None:
-            if self.certificate.method == "itml":
-                return np.zeros((0, 2), dtype=np.int64)
             same = self.codes[:, None] == self.codes
             np.fill_diagonal(same, False)
             return np.argwhere(same)

@@ -115,8 +115,8 @@ def _prove(
     problem = Problem(certificate, rows, codes)
     value, error, trivial = objective_of(problem)
     numbers |= {"objective": float(value), "objective_error": float(error)}
-    scale = max(abs(certificate.objective), abs(certificate.bound))
-    allowed = error + certificate.objective_error + np.finfo(np.float64).eps * scale
+    rounding = np.finfo(np.float64).eps * value
+    allowed = error + certificate.objective_error + rounding
     demand(
         abs(value - LONG(certificate.objective)) <= allowed,
         f"the components have the objective {float(value):.15g}, not "
@@ -136,10 +136,10 @@ def _prove(
     excess = np.maximum(value + error - proved, 0)
     numbers["gap"] = float(excess / floor) if floor > 0 else float(excess)
     demand(
-        certificate.bound <= proved + STATED * scale,
+        certificate.bound <= proved + STATED * value,
         f"only the bound {float(proved):.15g} is proved, not {certificate.bound:.15g} as stated",
     )
-    stated = certificate.gap * floor * (1 + LONG(1e-6)) + allowed + STATED * scale
+    stated = certificate.gap * floor * (1 + LONG(1e-6)) + allowed + STATED * value
     demand(
         certificate.objective - LONG(certificate.bound) <= stated,
         f"the stated gap {certificate.gap:.3g} is smaller than the difference of the stated "
