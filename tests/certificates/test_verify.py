@@ -227,6 +227,21 @@ def test_left_out_directions_are_checked(name):
     assert "leave out" in verify(changed, moved, Y).reason
 
 
+def test_a_diagonal_metric_needs_every_column_that_is_not_constant():
+    certificate = MADE["mmc_diagonal"]
+    wide = np.pad(proofs.COMPONENTS, ((0, 0), (0, 1)))
+    changed = replace(
+        certificate,
+        components=wide,
+        coordinates=np.pad(certificate.coordinates, ((0, 1), (0, 0))),
+        left_out=1,
+        duals={"dual_components": wide},
+    )
+    assert verify(changed, np.column_stack([X, np.full(len(X), 0.1)]), Y).holds
+    found = verify(changed, np.column_stack([X, X[:, 0] + X[:, 1]]), Y)
+    assert "leave out" in found.reason
+
+
 def test_wrong_shapes():
     certificate = MADE["lmnn"]
     for message, arguments in {

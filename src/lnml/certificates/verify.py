@@ -165,14 +165,16 @@ def _check_coordinates(certificate: Certificate, rows: np.ndarray) -> None:
     """Check that W leaves out nothing in which rows differ.
 
     If all columns of X - x_0 are linear functions of (X - x_0) W, then every metric acts on the
-    differences of rows as one of the form W A W^T does.
+    differences of rows as one of the form W A W^T does. A diagonal metric needs the columns
+    themselves.
     """
+    tiny, W = np.finfo(np.float64).tiny, certificate.coordinates
     shifted = (rows.astype(LONG) - rows[0].astype(LONG)).astype(np.float64)
-    sizes = np.maximum(np.abs(rows).max(axis=0), np.finfo(np.float64).tiny)
-    seen, wanted = shifted @ certificate.coordinates, shifted / sizes
-    seen = seen / np.maximum(np.abs(seen).max(axis=0), np.finfo(np.float64).tiny)
-    rest = wanted - seen @ np.linalg.lstsq(seen, wanted, rcond=None)[0]
-    demand(
-        np.abs(rest).max() <= SAME,
-        "rows differ in a direction that the coordinates leave out",
-    )
+    wanted = shifted / np.maximum(np.abs(rows).max(axis=0), tiny)
+    if certificate.parameters.get("diagonal"):
+        rest = np.where(W.any(axis=1), 0.0, wanted)
+    else:
+        seen = shifted @ W
+        seen /= np.maximum(np.abs(seen).max(axis=0), tiny)
+        rest = wanted - seen @ np.linalg.lstsq(seen, wanted, rcond=None)[0]
+    demand(np.abs(rest).max() <= SAME, "rows differ in a direction that the coordinates leave out")
