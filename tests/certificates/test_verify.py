@@ -272,8 +272,7 @@ def test_the_objective_is_within_its_error():
         impostors = np.flatnonzero(Y != Y[i])
         total += (1 - mu) * near
         total += mu * sum(max(Fraction(0), 1 + near - distance(i, l)) for l in impostors)
-    # Half a unit in the last place, because the result is returned in double.
-    assert abs(Fraction(found.objective) - total) <= found.objective_error + 1e-16 * float(total)
+    assert abs(Fraction(found.objective) - total) <= Fraction(found.objective_error)
 
 
 def exact_pivots(matrix):

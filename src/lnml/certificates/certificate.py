@@ -33,7 +33,14 @@ _PARAMETERS = {
     "mmc": "diagonal",
     "itml": "gamma",
 }
-_WHOLE = ("targets", "triplets", "pairs")
+# Kinds of numbers that are taken, and the type that they are kept as; others are float64.
+_WHOLE = ("iu", np.dtype(np.int64))
+_TYPES = {
+    "targets": _WHOLE,
+    "triplets": _WHOLE,
+    "pairs": _WHOLE,
+    "similar": ("b", np.dtype(np.bool_)),
+}
 _NUMBERS = ("objective", "objective_error", "bound", "gap", "slack", "limit")
 _TITLES = {
     "lmnn": "LMNN",
@@ -80,7 +87,7 @@ class Certificate:
     duals : dict of arrays
         What proves the bound, by name. Indices are rows of X.
 
-        targets : (P, 2) pairs (i, j); absent: all ordered pairs of the same class
+        targets : (P, 2) pairs (i, j); absent: all ordered pairs of the same class, sorted
         lmnn : triplets (T, 2), each an index into targets and an impostor l; slopes (T,)
         frobenius : the same, and dominator (d, d)
         weighted_basis : the same, and basis (d, m), weights (m,)
@@ -291,11 +298,7 @@ def _checked_parameters(method: str, given: Mapping[str, Any]) -> dict[str, floa
 
 
 def _checked_array(name: str, given: Any, ndim: int) -> np.ndarray:
-    kinds, dtype = ("biuf", np.float64)
-    if name in _WHOLE:
-        kinds, dtype = "iu", np.int64  # type: ignore[assignment]
-    elif name == "similar":
-        kinds, dtype = "b", np.bool_  # type: ignore[assignment]
+    kinds, dtype = _TYPES.get(name, ("biuf", np.dtype(np.float64)))
     array = np.asarray(given)
     if array.size == 0:
         array = array.astype(dtype)

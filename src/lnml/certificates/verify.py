@@ -114,9 +114,10 @@ def _prove(
     objective_of, bound_of = FAMILIES[certificate.method]
     problem = Problem(certificate, rows, codes)
     value, error, trivial = objective_of(problem)
+    # Numbers are stated and returned in double.
+    error += np.finfo(np.float64).eps * value
     numbers |= {"objective": float(value), "objective_error": float(error)}
-    rounding = np.finfo(np.float64).eps * value
-    allowed = error + certificate.objective_error + rounding
+    allowed = error + certificate.objective_error
     demand(
         abs(value - LONG(certificate.objective)) <= allowed,
         f"the components have the objective {float(value):.15g}, not "
@@ -132,6 +133,8 @@ def _prove(
             lowered = LONG(certificate.slack) * LONG(certificate.limit)
             proved = np.maximum(proved - lowered * (1 + LONG(STATED)), 0)
     numbers["bound"] = float(proved)
+    if numbers["bound"] > proved:
+        numbers["bound"] = float(np.nextafter(numbers["bound"], 0.0))
     floor = np.maximum(value, FLOOR * trivial)
     excess = np.maximum(value + error - proved, 0)
     numbers["gap"] = float(excess / floor) if floor > 0 else float(excess)

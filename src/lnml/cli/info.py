@@ -135,7 +135,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "pca": preparation.pca,
         "components": list(model.components.shape),
         "training_rows": len(model.rows),
-        "proved": None if model.certificate is None else model.certificate.about,
+        "certificate": None if model.certificate is None else model.certificate.about,
         "created": model.created,
         "lnml_version": model.lnml_version,
     }
