@@ -221,6 +221,8 @@ HOSTILE = {
     "fit as text": put("header", fit="good"),
     "gap as text": put("fit", gap="small"),
     "label as number": put("header", label=3),
+    "certificate as text": put("header", certificate="proved"),
+    "certificate without arrays": put("header", certificate={"method": "lmnn", "limit": None}),
     "empty header": lambda header, arrays: header.clear(),
 }
 

@@ -3,29 +3,57 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lnml.cli.options import ModelFile
+from lnml.cli.options import FORMATS, ModelFile
+from lnml.errors import InputError
+
+if TYPE_CHECKING:
+    from lnml.certificates import Verification
 
 EXAMPLES = (
     "lnml info iris.model",
     "lnml info iris.model --json",
+    "lnml info iris.model --verify iris.csv",
 )
 
 
 def info(
     model: ModelFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verify: Annotated[
+        Path | None,
+        typer.Option(
+            "--verify",
+            metavar="DATA",
+            help=f"Check the stored proof against the training table: {FORMATS}.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Show what a model was learned from, how, and how well the fit went."""
+    """Show what a model was learned from, how, and how well the fit went.
+
+    With --verify, all sums behind the proof of optimality are computed again from DATA. The exit
+    code is 1 if the proof does not hold.
+    """
     from lnml.models import load_model
 
-    facts = _facts(load_model(model))
+    fitted = load_model(model)
+    if verify is not None:
+        _verify(fitted, model, verify, as_json)
+        return
+    facts = _facts(fitted)
     if as_json:
         print(json.dumps(facts, indent=1))
         return
+    _show(facts)
+
+
+def _show(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
@@ -33,6 +61,60 @@ def info(
     for name, value in facts.items():
         grid.add_row(f"[bold]{name.replace('_', ' ')}[/bold]", _words(value))
     Console().print(grid)
+
+
+def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
+    """Check a model's certificate against the table it was fitted on, and say what came out."""
+    from lnml.certificates import verify
+
+    if fitted.certificate is None:
+        raise InputError(
+            f"{model} ({fitted.method}) holds no certificate: NCA and the Euclidean metric have "
+            f"none, nor has a fit that proved nothing; LMNN, MCML, MMC, ITML, support-vector, "
+            f"relative and learned neighbourhoods with these do: fit again with one of them"
+        )
+    table = _training_table(fitted, model, data)
+    found = verify(fitted.certificate, fitted.preparation.transform(table.features), table.labels)
+    if as_json:
+        print(json.dumps(_findings(found, fitted.certificate.about), indent=1))
+    elif found.holds:
+        print(f"The proof holds. {fitted.certificate.about}")
+        _show(
+            {
+                "objective": f"{found.objective:.15g}, exact to {found.objective_error:.1e}",
+                "bound": f"{found.bound:.15g}",
+                "gap": f"{found.gap:.3g}",
+            }
+        )
+    if not found.holds:
+        print(f"lnml: the proof does not hold: {found.reason}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _training_table(fitted: Any, model: Path, data: Path) -> Any:
+    """Read DATA with the columns that the model uses; it must be the training table."""
+    from lnml.tables import make_table
+    from lnml.tables.formats import read_frame
+
+    frame = read_frame(data, text_columns=(fitted.label,))
+    used = {fitted.label, *(column.name for column in fitted.preparation.columns_)}
+    unused = [name for name in frame.columns if name not in used]
+    table = make_table(frame, fitted.label, name=data.name, drop=unused)
+    if table.fingerprint != fitted.data["fingerprint"]:
+        raise InputError(
+            f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "
+            f"rows, columns or labels are others; give that table"
+        )
+    return table
+
+
+def _findings(found: Verification, about: str) -> dict[str, Any]:
+    """Return what was found for JSON, which has no NaN."""
+    numbers = {
+        name: None if isinstance(value, float) and value != value else value
+        for name, value in found._asdict().items()
+    }
+    return {"about": about, **numbers}
 
 
 def _facts(model: Any) -> dict[str, Any]:
@@ -53,6 +135,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "pca": preparation.pca,
         "components": list(model.components.shape),
         "training_rows": len(model.rows),
+        "certificate": None if model.certificate is None else model.certificate.about,
         "created": model.created,
         "lnml_version": model.lnml_version,
     }

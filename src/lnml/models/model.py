@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.certificates import Certificate
 from lnml.errors import InputError
 from lnml.kernels.tensors import host_array
 from lnml.learning.knn import majority, nearest_rows
@@ -49,6 +50,8 @@ class Model:
         Version of lnml that fitted it.
     created : str
         Time of the fit, in ISO format.
+    certificate : Certificate or None
+        Proof that the metric is close to the best one, where the method has one.
     """
 
     method: str
@@ -63,6 +66,7 @@ class Model:
     fit: Mapping[str, Any]
     lnml_version: str
     created: str
+    certificate: Certificate | None = None
 
     @property
     def labels(self) -> np.ndarray:
@@ -148,6 +152,9 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
     if estimator is not None:
         estimator.fit(X, table.labels)
         components = np.ascontiguousarray(host_array(estimator.components_), dtype=np.float64)
+    seconds = time.perf_counter() - start
+    # Euclid's metric and learners of other packages have no such method.
+    certify = getattr(estimator, "certificate", None)
     return Model(
         method=method,
         estimator=_description(estimator),
@@ -164,10 +171,11 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
             "converged": bool(getattr(estimator, "converged_", True)),
             "n_iter": int(getattr(estimator, "n_iter_", 0)),
             "chosen": _plain(getattr(estimator, "best_params_", {})),
-            "seconds": time.perf_counter() - start,
+            "seconds": seconds,
         },
         lnml_version=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        certificate=None if certify is None else certify(X, table.labels),
     )
 
 

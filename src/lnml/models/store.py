@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from lnml.certificates import Certificate
 from lnml.errors import InputError, require
 from lnml.files import atomic_output
 from lnml.models.model import Model
@@ -20,7 +21,7 @@ from lnml.version import __version__
 
 FORMAT = 1
 HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
-_PREPARATION = "preparation."
+_PREPARATION, _CERTIFICATE = "preparation.", "certificate."
 
 
 def save_model(path: str | Path, model: Model) -> None:
@@ -55,6 +56,9 @@ def save_model(path: str | Path, model: Model) -> None:
         "codes": model.codes,
         **{_PREPARATION + name: array for name, array in prepared.items()},
     }
+    if model.certificate is not None:
+        header["certificate"], proof = model.certificate.get_state()
+        arrays |= {_CERTIFICATE + name: array for name, array in proof.items()}
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, allow_nan=False)
     content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
@@ -142,11 +146,7 @@ def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
 
 
 def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
-    prepared = {
-        name.removeprefix(_PREPARATION): _numbers(name, array)
-        for name, array in arrays.items()
-        if name.startswith(_PREPARATION)
-    }
+    prepared = {name: _numbers(name, array) for name, array in _part(_PREPARATION, arrays).items()}
     preparation = Preparation.from_state(header["preparation"], prepared)
     components = _numbers("components", arrays["components"])
     rows = _numbers("rows", arrays["rows"])
@@ -176,7 +176,28 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         fit=fit,
         lnml_version=header["lnml"],
         created=header["created"],
+        certificate=_certificate(header, arrays, components),
     )
+
+
+def _certificate(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], components: np.ndarray
+) -> Certificate | None:
+    """Return the proof; older files have none."""
+    if "certificate" not in header:
+        return None
+    certificate = Certificate.from_state(header["certificate"], _part(_CERTIFICATE, arrays))
+    _demand(np.array_equal(certificate.components, components), "certificate")
+    return certificate
+
+
+def _part(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _numbers(name: str, array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,210 @@
+"""Methods with hinges over triplets (i, j, l): LMNN, and those with a Frobenius norm.
+
+For slopes a in [0, 1], max(0, h) >= a h. So the hinges of a metric M are at least
+sum_t a_t (1 + D_ij - D_il), which is linear in M.
+"""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+
+from lnml.certificates.arithmetic import (
+    BLOCK,
+    EPS,
+    LONG,
+    Matrix,
+    block_distances,
+    blocks,
+    edge_scatter,
+    gamma,
+    images,
+    is_positive,
+)
+from lnml.certificates.problem import Problem, Value, are_distinct, demand
+
+INDEFINITE = (
+    "the dual matrix is not proved to be positive semidefinite: the dual variables do not prove "
+    "the bound"
+)
+
+
+def hinge_objective(problem: Problem, pull: LONG, push: LONG) -> Value:
+    """Sum over targets of pull * D_ij + push * sum over l of max(0, 1 + D_ij - D_il)."""
+    points = problem.images(problem.certificate.components)
+    targets = problem.targets_of()
+    value = error = LONG(0)
+    n_triplets, longest = 0, 0
+    for part in blocks(problem.n_rows):
+        distances, errors = block_distances(points, part)
+        others = ~problem.same_class(part)
+        for i, other, D, E in zip(
+            range(part.start, part.stop), others, distances, errors, strict=True
+        ):
+            near, near_error = D[targets[i]], E[targets[i]]
+            margins = 1 + near[:, None] - D[other]
+            margin_errors = near_error[:, None] + E[other] + gamma(2) * (1 + near[:, None])
+            value += pull * near.sum() + push * np.maximum(margins, 0).sum()
+            # The hinge moves by no more than its margin, and not at all if that stays below 0.
+            moved = np.where(margins + margin_errors > 0, margin_errors, 0)
+            error += pull * near_error.sum() + push * moved.sum()
+            n_triplets += margins.size
+            longest = max(longest, margins.size)
+    # All terms are positive: a sum is exact up to the number of its terms.
+    error += gamma(longest + problem.n_rows + 4) * value
+    return Value(value, error * (1 + gamma(longest)), push * n_triplets)
+
+
+class Slopes(NamedTuple):
+    """Slopes as weights of pairs: sum_t a_t (v_ij v_ij^T - v_il v_il^T) = sum_e w_e v_e v_e^T.
+
+    Attributes
+    ----------
+    total : longdouble
+        Sum of the slopes, not rounded up.
+    edges : ndarray of int, shape (m, 2)
+        Target pairs (i, j), then pairs (i, l).
+    weights : ndarray of shape (m,)
+        The sum of the slopes of a target pair; minus that of a pair (i, l).
+    n_targets : int
+        Number of target pairs.
+    steps : int
+        Operations that made a weight.
+    """
+
+    total: LONG
+    edges: np.ndarray
+    weights: np.ndarray
+    n_targets: int
+    steps: int
+
+
+def checked_slopes(problem: Problem) -> Slopes:
+    """Check that the slopes are in [0, 1], one for each of some different triplets."""
+    duals, n = problem.certificate.duals, problem.n_rows
+    (which, impostors), slopes = duals["triplets"].T, duals["slopes"]
+    problem.check_rows("triplets", impostors)
+    if which.size and (which.min() < 0 or which.max() >= len(problem.targets)):
+        raise ValueError(f"triplets names a target that is not there: {len(problem.targets)} are")
+    demand(((slopes >= 0) & (slopes <= 1)).all(), "a slope is not between 0 and 1")
+    demand(are_distinct(which * n + impostors), "a triplet is named twice")
+    anchors = problem.targets[which, 0]
+    demand(
+        (problem.codes[anchors] != problem.codes[impostors]).all(),
+        "an impostor has the class of its row: these are not the labels of the fit",
+    )
+    near = np.zeros(len(problem.targets), dtype=LONG)
+    np.add.at(near, which, slopes.astype(LONG))
+    keys, place = np.unique(anchors * n + impostors, return_inverse=True)
+    far = np.zeros(len(keys), dtype=LONG)
+    np.add.at(far, place, slopes.astype(LONG))
+    steps = max(
+        int(np.bincount(which, minlength=1).max()), int(np.bincount(place, minlength=1).max())
+    )
+    return Slopes(
+        # fsum rounds once, to double.
+        total=LONG(fsum(slopes)) * (1 - LONG(np.finfo(np.float64).eps)),
+        edges=np.vstack([problem.targets, np.column_stack([keys // n, keys % n])]),
+        weights=np.concatenate([near, -far]),
+        n_targets=len(near),
+        steps=steps,
+    )
+
+
+def lmnn_objective(problem: Problem) -> Value:
+    """(1 - mu) D_ij + mu * hinges, over the target pairs."""
+    mu = LONG(problem.certificate.parameters["push_weight"])
+    return hinge_objective(problem, 1 - mu, mu)
+
+
+def lmnn_bound(problem: Problem) -> LONG:
+    """Prove f(M) >= mu sum(a) + <G, M>, and that <G, M> is not negative.
+
+    G = (1 - mu) sum_ij v_ij v_ij^T + mu sum_t a_t (v_ij v_ij^T - v_il v_il^T).
+    """
+    certificate, slopes = problem.certificate, checked_slopes(problem)
+    mu = LONG(certificate.parameters["push_weight"])
+    weights = mu * slopes.weights
+    weights[: slopes.n_targets] += 1 - mu
+    dual = edge_scatter(
+        problem.rows,
+        slopes.edges,
+        weights,
+        certificate.coordinates,
+        weight_steps=slopes.steps + 3,
+    )
+    # With M = W A W^T, <G, M> = <W^T G W, A> >= -slack trace(A).
+    demand(is_positive(dual, certificate.slack), INDEFINITE)
+    return rounded_down(mu * slopes.total)
+
+
+def frobenius_objective(problem: Problem) -> Value:
+    """1/2 |M|_F^2 + C * hinges, where |M|_F = |L L^T|_F."""
+    C = LONG(problem.certificate.parameters["C"])
+    hinges = hinge_objective(problem, LONG(0), C)
+    L = problem.certificate.components.astype(LONG)
+    norm = ((L @ L.T) ** 2).sum() / 2
+    # Squares of sums of d terms, then a sum of r^2 terms.
+    size = ((np.abs(L) @ np.abs(L).T) ** 2).sum() / 2
+    error = gamma(2 * L.shape[1] + L.shape[0] ** 2 + 4) * size
+    return Value(hinges.value + norm, hinges.error + error, hinges.trivial)
+
+
+def frobenius_bound(problem: Problem) -> LONG:
+    """Prove f(M) >= C sum(a) - 1/2 |Y|^2 for the dominator Y.
+
+    Let B = C sum_t a_t (v_il v_il^T - v_ij v_ij^T) and Y >= B. Then for every metric M
+    f(M) >= C sum(a) + 1/2 |M|^2 - <B, M>   (slopes)
+         >= C sum(a) + 1/2 |M|^2 - <Y, M>   (<Y - B, M> >= 0, since Y - B and M are both psd)
+         >= C sum(a) - 1/2 |Y|^2            (1/2 |M - Y|^2 >= 0, for any symmetric Y).
+    """
+    certificate, slopes = problem.certificate, checked_slopes(problem)
+    C, W = LONG(certificate.parameters["C"]), certificate.coordinates
+    Y = certificate.duals["dominator"]
+    demand((Y == Y.T).all(), "the dominator is not symmetric")
+    minus_B = edge_scatter(
+        problem.rows, slopes.edges, C * slopes.weights, W, weight_steps=slopes.steps + 2
+    )
+    above = W.T.astype(LONG) @ Y.astype(LONG) @ W.astype(LONG)
+    sizes = np.abs(W).T @ np.abs(Y) @ np.abs(W)
+    error = gamma(2 * len(Y) + 4) * LONG(np.linalg.norm(sizes) * (1 + 1e-9))
+    both = Matrix((above + above.T) / 2 + minus_B.values, error + minus_B.error)
+    demand(is_positive(both, certificate.slack), INDEFINITE)
+    norm = (Y.astype(LONG) ** 2).sum() / 2 * (1 + gamma(Y.size))
+    return rounded_down(C * slopes.total) - norm * (1 + 2 * EPS)
+
+
+def weighted_basis_bound(problem: Problem) -> LONG:
+    """Prove f >= C sum(a) - 1/2 u^T Q u for M = A diag(w) A^T, Q = (A^T A)^2 entrywise.
+
+    Let b_k = a_k^T B a_k with B as for frobenius, u >= 0 and Q u >= b. Then for all w >= 0
+    <B, M> - 1/2 |M|^2 = b^T w - 1/2 w^T Q w
+                      <= u^T Q w - 1/2 w^T Q w  (Q u >= b and w >= 0)
+                      <= 1/2 u^T Q u            (1/2 (w - u)^T Q (w - u) >= 0, as Q is psd).
+    """
+    certificate, slopes = problem.certificate, checked_slopes(problem)
+    C = LONG(certificate.parameters["C"])
+    A, u = certificate.duals["basis"], certificate.duals["weights"].astype(LONG)
+    demand((u >= 0).all(), "a dual weight is negative")
+    b, b_error = np.zeros(len(u), dtype=LONG), np.zeros(len(u), dtype=LONG)
+    parts = blocks(len(slopes.edges))
+    for part in parts:
+        first, second = slopes.edges[part].T
+        differences = problem.rows[first] - problem.rows[second]
+        along = images(differences, A)
+        b -= C * slopes.weights[part] @ along.values**2
+        b_error += C * np.abs(slopes.weights[part]) @ (np.abs(differences) @ np.abs(A)) ** 2
+    b_error *= gamma(2 * (len(A) + 2) + BLOCK + len(parts) + slopes.steps + 8)
+    gram, sizes = (part.T.astype(LONG) @ part.astype(LONG) for part in (A, np.abs(A)))
+    steps = 2 * len(A) + len(u) + 8
+    Qu, Qu_error = gram**2 @ u, gamma(steps) * (sizes**2 @ u)
+    demand((Qu - Qu_error >= b + b_error).all(), "the dual weights do not dominate the hinges")
+    norm = (u @ (Qu + Qu_error)) / 2 * (1 + gamma(len(u) + 4))
+    return LONG(rounded_down(C * slopes.total) - norm)
+
+
+def rounded_down(value: LONG) -> LONG:
+    """Lower a positive number by more than the rounding of a few operations."""
+    return value * (1 - 4 * EPS)

@@ -1,0 +1,327 @@
+"""Certificates made by hand: valid ones are accepted, and no changed one is."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import oracles
+import proofs
+import pytest
+import sdp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lnml.certificates import verify
+from lnml.certificates.arithmetic import (
+    LONG,
+    Matrix,
+    PairScatter,
+    blocks,
+    edge_scatter,
+    images,
+    is_positive,
+)
+
+X, Y = proofs.data()
+MADE = {name: make(X, Y) for name, make in proofs.MAKERS.items()}
+methods = pytest.mark.parametrize("name", MADE)
+# The array of each method that a small change must spoil.
+DUAL = {
+    "lmnn": "slopes",
+    "frobenius": "slopes",
+    "weighted_basis": "slopes",
+    "mcml": "dual_components",
+    "mmc": "dual_components",
+    "mmc_diagonal": "dual_components",
+    "itml": "tightness",
+}
+
+
+def with_duals(certificate, **changed):
+    return replace(certificate, duals={**certificate.duals, **changed})
+
+
+@methods
+def test_valid_certificates_hold(name):
+    found = verify(MADE[name], X, Y)
+    assert found.holds, found.reason
+    assert found.reason == ""
+    assert found.objective == pytest.approx(MADE[name].objective, rel=1e-13)
+    assert found.bound == pytest.approx(MADE[name].bound, rel=1e-9)
+    assert found.gap == pytest.approx(MADE[name].gap, rel=1e-8)
+    assert found.objective_error <= 1e-14 * found.objective
+
+
+@methods
+def test_other_names_of_classes_and_data_in_float32_change_nothing(name):
+    assert verify(MADE[name], X, np.array(["b", "a", "c"])[Y]).holds
+    rounded = X.astype(np.float32)
+    assert verify(proofs.MAKERS[name](rounded.astype(float), Y), rounded, Y).holds
+
+
+def optimum(name):
+    certificate = MADE[name]
+    duals, P = certificate.duals, oracles.nearest_targets(oracles.squared_distances(X), Y, 2)
+    i, j, l = oracles.triplets(P, Y)
+    if name == "lmnn":
+        return sdp.lmnn_optimum(X, Y, P, certificate.parameters["push_weight"])
+    if name in ("frobenius", "weighted_basis"):
+        C = certificate.parameters["C"]
+        return sdp.frobenius_optimum(X[i] - X[j], X[i] - X[l], C, duals.get("basis"))
+    if name == "mcml":
+        return sdp.mcml_optimum(X, P)
+    if name == "itml":
+        first, second = duals["pairs"].T
+        gamma = certificate.parameters["gamma"]
+        return sdp.itml_optimum(X[first] - X[second], duals["similar"], duals["bounds"], gamma)
+    # Each pair once, at twice its length, instead of both orders.
+    differences = 2 * (X[:, None] - X)[np.triu(oracles.other_class(Y))]
+    S = oracles.pull_scatter(X, oracles.same_class(Y).astype(float))
+    scale = np.trace(S)
+    return scale * sdp.mmc_optimum(S / scale, differences, name == "mmc_diagonal")
+
+
+@methods
+def test_what_is_proved_is_true(name):
+    assert verify(MADE[name], X, Y).bound <= optimum(name) * (1 + 1e-6)
+
+
+@methods
+def test_a_raised_bound_is_refused(name):
+    certificate = MADE[name]
+    best = verify(certificate, X, Y).bound
+    found = verify(replace(certificate, bound=best * (1 + 1e-6)), X, Y)
+    assert not found.holds
+    assert "only the bound" in found.reason
+    assert found.bound == best
+
+
+@methods
+def test_a_smaller_gap_is_refused(name):
+    found = verify(replace(MADE[name], gap=0.9 * MADE[name].gap), X, Y)
+    assert not found.holds
+    assert "gap" in found.reason
+
+
+@methods
+def test_changed_components_are_refused(name):
+    components = MADE[name].components.copy()
+    components[0, 0] *= 1 + 1e-6
+    found = verify(replace(MADE[name], components=components), X, Y)
+    assert not found.holds
+    assert "the components have the objective" in found.reason
+
+
+@methods
+def test_changed_duals_are_refused(name):
+    array = MADE[name].duals[DUAL[name]]
+    if DUAL[name] == "slopes":
+        worse = np.clip(array * 1.5, 0.0, 1.0)
+    elif DUAL[name] == "tightness":
+        worse = np.where(MADE[name].duals["similar"], array * 0.9, array)
+    else:
+        worse = array * [1.0, 1.0, 1.3]
+    found = verify(with_duals(MADE[name], **{DUAL[name]: worse}), X, Y)
+    assert not found.holds
+    assert "dual" in found.reason or "only the bound" in found.reason
+
+
+@methods
+def test_one_changed_row_is_refused(name):
+    used = MADE[name].duals.get("pairs", np.zeros((1, 2), dtype=int))[0, 0]
+    changed = X.copy()
+    changed[used, 1] += 1e-6
+    assert not verify(MADE[name], changed, Y).holds
+
+
+@methods
+def test_swapped_labels_are_refused(name):
+    labels = Y.copy()
+    first, second = np.argmax(Y == 0), np.argmax(Y == 1)
+    labels[[first, second]] = labels[[second, first]]
+    found = verify(MADE[name], X, labels)
+    assert not found.holds
+    assert "labels" in found.reason or "objective" in found.reason
+
+
+@pytest.mark.parametrize("name", ["lmnn", "frobenius", "weighted_basis"])
+@pytest.mark.parametrize("slope", [1.0 + 1e-9, -1e-9])
+def test_slopes_outside_of_zero_and_one_are_refused(name, slope):
+    slopes = MADE[name].duals["slopes"].copy()
+    slopes[3] = slope
+    assert "slope" in verify(with_duals(MADE[name], slopes=slopes), X, Y).reason
+
+
+def test_a_triplet_counts_once():
+    """Named twice, its slopes could add up to more than one."""
+    triplets = MADE["lmnn"].duals["triplets"].copy()
+    triplets[1] = triplets[0]
+    assert "twice" in verify(with_duals(MADE["lmnn"], triplets=triplets), X, Y).reason
+
+
+def test_tightness_on_the_wrong_side_is_refused():
+    duals = MADE["itml"].duals
+    wrong = np.where(duals["similar"], 1.1, duals["tightness"])
+    assert "wrong side" in verify(with_duals(MADE["itml"], tightness=wrong), X, Y).reason
+
+
+def test_negative_weights_and_a_dominator_without_symmetry_are_refused():
+    weights = MADE["weighted_basis"].duals["weights"] - 1.0
+    found = verify(with_duals(MADE["weighted_basis"], weights=weights), X, Y)
+    assert "negative" in found.reason
+    dominator = MADE["frobenius"].duals["dominator"] + np.triu(np.ones((3, 3)), 1)
+    found = verify(with_duals(MADE["frobenius"], dominator=dominator), X, Y)
+    assert "symmetric" in found.reason
+
+
+@pytest.mark.parametrize("name", ["lmnn", "frobenius", "mcml"])
+def test_a_slack_lowers_the_bound(name):
+    certificate = MADE[name]
+    lowered = replace(certificate, slack=1e-7, limit=100.0, bound=certificate.bound - 1e-5, gap=2)
+    found = verify(lowered, X, Y)
+    assert found.holds, found.reason
+    assert found.bound == pytest.approx(certificate.bound - 1e-5, rel=1e-9)
+    assert not verify(replace(lowered, bound=certificate.bound), X, Y).holds
+
+
+def test_a_slack_accepts_what_is_almost_positive():
+    certificate = MADE["lmnn"]
+    slopes = certificate.duals["slopes"] * (1 + 1e-6)
+    bound = certificate.parameters["push_weight"] * slopes.sum() - 1e-3
+    changed = replace(with_duals(certificate, slopes=slopes), bound=bound, gap=1.0)
+    assert "positive" in verify(changed, X, Y).reason
+    assert verify(replace(changed, slack=1e-5, limit=100.0), X, Y).holds
+
+
+@pytest.mark.parametrize("name", ["mmc", "itml", "weighted_basis"])
+def test_other_methods_have_no_slack(name):
+    with pytest.raises(ValueError, match="no slack"):
+        verify(replace(MADE[name], slack=1e-9, limit=1.0), X, Y)
+
+
+@methods
+def test_a_bound_of_zero_needs_no_proof(name):
+    kept = {"targets", "pairs", "similar", "bounds"}
+    duals = {key: value for key, value in MADE[name].duals.items() if key in kept}
+    found = verify(replace(MADE[name], bound=0.0, gap=1.0 + 1e-9, duals=duals), X, Y)
+    assert found.holds, found.reason
+    assert found.bound == 0.0
+
+
+@pytest.mark.parametrize("name", ["lmnn", "frobenius", "mcml", "mmc"])
+def test_left_out_directions_are_checked(name):
+    """A copied column adds a direction in which rows do not differ; another column does not."""
+    certificate = MADE[name]
+    duals = dict(certificate.duals)
+    wide = {"components": np.pad(certificate.components, ((0, 0), (0, 1)))}
+    for key in ("dual_components", "dominator"):
+        if key in duals:
+            width = [(0, 0)] * (duals[key].ndim - 1) + [(0, 1)]
+            duals[key] = np.pad(duals[key], [(0, 1), (0, 1)] if key == "dominator" else width)
+    coordinates = np.pad(certificate.coordinates, ((0, 1), (0, 0)))
+    changed = replace(certificate, **wide, coordinates=coordinates, left_out=1, duals=duals)
+    copied = np.column_stack([X, X[:, 0] / 3])
+    assert verify(changed, copied, Y).holds
+    assert "1 of 4 directions" in changed.about
+    moved = np.column_stack([X, X[:, 0] / 3 + 1e-5 * np.arange(len(X))])
+    assert "leave out" in verify(changed, moved, Y).reason
+
+
+def test_a_diagonal_metric_needs_every_column_that_is_not_constant():
+    certificate = MADE["mmc_diagonal"]
+    wide = np.pad(proofs.COMPONENTS, ((0, 0), (0, 1)))
+    changed = replace(
+        certificate,
+        components=wide,
+        coordinates=np.pad(certificate.coordinates, ((0, 1), (0, 0))),
+        left_out=1,
+        duals={"dual_components": wide},
+    )
+    assert verify(changed, np.column_stack([X, np.full(len(X), 0.1)]), Y).holds
+    found = verify(changed, np.column_stack([X, X[:, 0] + X[:, 1]]), Y)
+    assert "leave out" in found.reason
+
+
+def test_wrong_shapes():
+    certificate = MADE["lmnn"]
+    for message, arguments in {
+        "columns": (X[:, :2], Y),
+        "one label for each": (X, Y[:-1]),
+        "finite": (np.full_like(X, np.nan), Y),
+        "rows that X does not have": (X[:10], Y[:10]),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            verify(certificate, *arguments)
+
+
+def test_the_objective_is_within_its_error():
+    """LMNN in rational numbers, where the rows are far from zero."""
+    certificate, mu = MADE["lmnn"], Fraction(MADE["lmnn"].parameters["push_weight"])
+    far = X + 1e6
+    found = verify(replace(certificate, objective_error=1e3), far, Y)
+    rows = [[Fraction(value) for value in row] for row in far]
+    L = [[Fraction(value) for value in row] for row in certificate.components]
+
+    def distance(i, j):
+        v = [a - b for a, b in zip(rows[i], rows[j], strict=True)]
+        return sum(sum(a * b for a, b in zip(row, v, strict=True)) ** 2 for row in L)
+
+    total = Fraction(0)
+    for i, j in certificate.duals["targets"]:
+        near = distance(i, j)
+        impostors = np.flatnonzero(Y != Y[i])
+        total += (1 - mu) * near
+        total += mu * sum(max(Fraction(0), 1 + near - distance(i, l)) for l in impostors)
+    assert abs(Fraction(found.objective) - total) <= Fraction(found.objective_error)
+
+
+def exact_pivots(matrix):
+    """Pivots of Gaussian elimination in rational numbers."""
+    rows = [[Fraction(int(value)) for value in row] for row in matrix]
+    pivots = []
+    for k in range(len(rows)):
+        pivots.append(rows[k][k])
+        if pivots[-1] == 0:
+            return pivots
+        for row in rows[k + 1 :]:
+            factor = row[k] / rows[k][k]
+            row[:] = [a - factor * b for a, b in zip(row, rows[k], strict=True)]
+    return pivots
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 6))
+def test_only_positive_matrices_are_called_so(seed, size):
+    """Integers close to a singular matrix: B B^T of low rank, and -1, 0 or 1 on the diagonal."""
+    rng = np.random.default_rng(seed)
+    B = rng.integers(-(2**14), 2**14, (size, max(size - 1, 1)))
+    matrix = B @ B.T + np.diag(rng.integers(-1, 2, size))
+    proved = is_positive(Matrix(matrix.astype(LONG), LONG(0)))
+    if proved:
+        assert min(exact_pivots(matrix)) > 0
+
+
+def test_an_error_or_a_slack_moves_the_border():
+    identity = np.eye(3, dtype=LONG)
+    assert is_positive(Matrix(identity, LONG(0.99)))
+    assert not is_positive(Matrix(identity, LONG(1.01)))
+    assert is_positive(Matrix(-identity, LONG(0)), slack=1.01)
+    assert not is_positive(Matrix(-identity, LONG(0)), slack=0.99)
+
+
+def test_sums_over_pairs_agree_within_their_errors():
+    """Edges from differences, and the same pairs by Laplacian."""
+    rng = np.random.default_rng(0)
+    n = 200
+    rows, W = rng.standard_normal((n, 4)) + 1e3, rng.standard_normal((4, 3))
+    weights = np.where(rng.random((n, n)) < 0.3, rng.random((n, n)), 0.0)
+    edges = np.argwhere(weights)
+    direct = edge_scatter(rows.astype(LONG), edges, weights[tuple(edges.T)].astype(LONG), W)
+    scatter = PairScatter(images(rows.astype(LONG) - rows[0], W))
+    for part in blocks(n):
+        scatter.add(part, weights[part].astype(LONG))
+    total = scatter.total()
+    difference = np.linalg.norm((total.values - direct.values).astype(float), 2)
+    assert difference <= total.error + direct.error
+    assert total.error + direct.error <= 1e-12 * np.linalg.norm(direct.values.astype(float), 2)
+    double = oracles.pull_scatter(rows, weights)
+    np.testing.assert_allclose(W.T @ double @ W, direct.values.astype(float), rtol=1e-9)
