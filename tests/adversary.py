@@ -77,8 +77,9 @@ def _outlier(rng):
 
 
 def _outlier_class(rng):
-    """An outlier that is a class of its own, with one row or two."""
-    X, y = _ordinary(rng)
+    """Outliers that are a class of their own, with one row or two."""
+    y = _labels(rng, classes=int(rng.integers(2, 4)))
+    X = _blobs(rng, y, rng.integers(1, 7))
     rows = rng.choice(y.size, rng.integers(1, 3), replace=False)
     if min(np.bincount(np.delete(y, rows), minlength=y.max() + 1)) >= 2:
         y = y.copy()

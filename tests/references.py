@@ -2,7 +2,8 @@
 
 Nothing here imports the library. An objective is a function of the squared distances of pairs and,
 for some methods, of the metric itself. Distances come from differences of the user's rows: the
-difference first, then L v, all in ``numpy.longdouble``.
+difference first, then L v, all in ``numpy.longdouble``. Where that is no wider than float64, the
+allowance of an evaluation still covers its rounding.
 """
 
 from dataclasses import dataclass

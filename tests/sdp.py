@@ -105,3 +105,15 @@ def frobenius_optimum(near, far, C, basis=None):
         gain = ((far @ basis) ** 2 - (near @ basis) ** 2) @ w
         norm = cp.sum_squares(np.einsum("pk,qk->pqk", basis, basis).reshape(-1, w.size) @ w)
     return _solve(0.5 * norm + C * cp.sum(cp.pos(1.0 - gain)))
+
+
+def frobenius_solution(near, far, C, columns):
+    """Optimum and W of M = A W A^T with full W >= 0 and the columns of A (d x e).
+
+    ``near`` and ``far`` (m x e) are differences in these columns.
+    """
+    W = cp.Variable((columns.shape[1],) * 2, PSD=True)
+    outer = (np.einsum("tp,tq->tpq", v, v).reshape(len(v), -1) for v in (far, near))
+    gain = np.subtract(*outer) @ cp.vec(W, order="C")
+    norm = cp.sum_squares(columns @ W @ columns.T)
+    return _solve(0.5 * norm + C * cp.sum(cp.pos(1.0 - gain))), W.value
