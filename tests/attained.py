@@ -12,6 +12,8 @@ from scipy.optimize import minimize
 
 SCALES = (0.5, 0.8, 0.95, 0.99, 1.01, 1.05, 1.25, 2.0)
 STEPS = 80
+# Widths over which a search rounds the kinks of hinges, one after the other.
+SMOOTHINGS = (0.3, 0.03, 0.003, 0.0)
 # A column whose residual is this many roundings of the column itself is a copy of others.
 ROUNDINGS = 2.0**-48
 
@@ -78,13 +80,14 @@ class Mapped:
         self.matrix = matrix
         self.T = matrix.astype(float)
         self.V = (objective.V @ matrix).astype(float)
+        self.smoothing = 0.0
 
     def __call__(self, flat):
         """Value and gradient; a diagonal metric is given by its diagonal."""
         e = self.V.shape[1]
         L = np.diag(flat) if self.objective.diagonal else flat.reshape(-1, e)
         rows = self.V @ L.T
-        value, slopes = self.objective.terms((rows**2).sum(axis=1))
+        value, slopes = self.objective.terms((rows**2).sum(axis=1), self.smoothing)
         free, in_user = self.objective.free(L @ self.T.T)
         G = (slopes[:, None] * self.V).T @ self.V + self.T.T @ in_user @ self.T
         gradient = 2.0 * L @ G
@@ -107,7 +110,7 @@ class Mapped:
     def minimum(self, start, steps=STEPS):
         """Components in the user's columns that a few steps of L-BFGS reach."""
         found = best_multiple(self, start)
-        for _ in range(2):
+        for self.smoothing in SMOOTHINGS:
             found = minimize(self, found, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
         L = np.diag(found) if self.objective.diagonal else found.reshape(-1, self.V.shape[1])
         return L.astype(LONG) @ self.matrix.T

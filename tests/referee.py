@@ -107,7 +107,7 @@ def _pairs(X, y, rng, count=80):
     return np.stack([X[first], X[second]], axis=1), y[first] == y[second]
 
 
-def judge(problem, learner, *, n_maps=1, refit=False, given=None):
+def judge(problem, learner, *, n_maps=2, refit=False, given=None):
     """Fit a learner to a problem and check all that it claims.
 
     Parameters

@@ -69,8 +69,11 @@ class Objective:
         """Least denominator of the gap."""
         return 0.0 if self.at_zero is None else FLOOR * float(self.at_zero)
 
-    def terms(self, D):
-        """Value of the part that depends on distances, and its slopes by them."""
+    def terms(self, D, smoothing=0.0):
+        """Value of the part that depends on distances, and its slopes by them.
+
+        Kinks are rounded over this width, for searches.
+        """
         raise NotImplementedError
 
     def sensitivity(self, D, delta):
@@ -123,15 +126,14 @@ class Hinges(Objective):
         self.pull, self.push, self.norm, self.diagonal = pull, push, norm, diagonal
         self.at_zero = push * t.size
 
-    def terms(self, D):
-        h = 1 + D[self.near] - D[self.far]
-        active = h > 0
-        slopes = np.zeros(D.size)
-        np.add.at(slopes, self.targets, self.pull)
-        near, far = self.near[active], self.far[active]
-        slopes += self.push * np.bincount(near, minlength=D.size)
-        slopes -= self.push * np.bincount(far, minlength=D.size)
-        return self.pull * D[self.targets].sum() + self.push * h[active].sum(), slopes
+    def terms(self, D, smoothing=0.0):
+        h = np.maximum(1 + D[self.near] - D[self.far], 0)
+        alpha = (h > 0) * 1.0 if smoothing == 0.0 else np.minimum(h / smoothing, 1).astype(float)
+        hinges = alpha * (h - 0.5 * smoothing * alpha)
+        slopes = self.pull * np.bincount(self.targets, minlength=D.size)
+        slopes = slopes + self.push * np.bincount(self.near, alpha, minlength=D.size)
+        slopes -= self.push * np.bincount(self.far, alpha, minlength=D.size)
+        return self.pull * D[self.targets].sum() + self.push * hinges.sum(), slopes
 
     def sensitivity(self, D, delta):
         h, both = 1 + D[self.near] - D[self.far], delta[self.near] + delta[self.far]
@@ -162,7 +164,7 @@ class Divergence(Objective):
         self.log_k = np.log(np.maximum(self.k, 1).astype(LONG))
         self.at_zero = (np.log(LONG(self.n - 1)) - self.log_k)[self.rows].sum()
 
-    def terms(self, D):
+    def terms(self, D, smoothing=0.0):
         D = D.reshape(self.n, self.n)
         log_z, q = log_softmax(D)
         p0 = self.p0.astype(D.dtype)
@@ -193,7 +195,7 @@ class RootRatio(Objective):
         """Sum of the roots."""
         return np.sqrt(D[self.apart]).sum()
 
-    def terms(self, D):
+    def terms(self, D, smoothing=0.0):
         similar, g = D[self.similar].sum(), self.roots(D)
         if not g > 0:
             return LONG(np.inf), np.zeros(D.size)
@@ -215,8 +217,9 @@ class Choice(Objective):
     def __init__(self, X, y):
         super().__init__(all_differences(X))
         self.n, self.same = len(y), np.asarray(y)[:, None] == y
+        self.at_zero = (~self.same).sum() / (self.n - 1)
 
-    def terms(self, D):
+    def terms(self, D, smoothing=0.0):
         _, q = log_softmax(D.reshape(self.n, self.n))
         inside = (q * self.same).sum(axis=1)
         slopes = q * np.where(self.same, 1 - inside[:, None], -inside[:, None])
@@ -241,7 +244,7 @@ class LogDet(Objective):
         self.b = np.where(self.similar, *(LONG(bound) for bound in bounds))
         self.at_zero = self.terms((self.V**2).sum(axis=1))[0]
 
-    def terms(self, D):
+    def terms(self, D, smoothing=0.0):
         b = self.b.astype(D.dtype)
         with np.errstate(divide="ignore"):
             ratio = np.where((b < D) == self.similar, D / b, 1)
