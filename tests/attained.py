@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 SCALES = (0.5, 0.8, 0.95, 0.99, 1.01, 1.05, 1.25, 2.0)
 STEPS = 80
-# Widths over which a search rounds the kinks of hinges, one after the other.
+# Widths over which a search rounds kinks, one after the other.
 SMOOTHINGS = (0.3, 0.03, 0.003, 0.0)
 # A column whose residual is this many roundings of the column itself is a copy of others.
 ROUNDINGS = 2.0**-48
@@ -110,7 +110,8 @@ class Mapped:
     def minimum(self, start, steps=STEPS):
         """Components in the user's columns that a few steps of L-BFGS reach."""
         found = best_multiple(self, start)
-        for self.smoothing in SMOOTHINGS:
+        for smoothing in SMOOTHINGS if self.objective.kinks else (0.0, 0.0):
+            self.smoothing = smoothing
             found = minimize(self, found, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
         L = np.diag(found) if self.objective.diagonal else found.reshape(-1, self.V.shape[1])
         return L.astype(LONG) @ self.matrix.T

@@ -55,10 +55,13 @@ class Objective:
         Whether only diagonal metrics are allowed.
     regular : bool
         Whether only metrics of full rank are allowed.
+    kinks : bool
+        Whether the objective has kinks.
     """
 
     diagonal = False
     regular = False
+    kinks = False
     at_zero = None
 
     def __init__(self, V):
@@ -115,6 +118,8 @@ class Hinges(Objective):
     LMNN (docs/lmnn.md) has pull 1 - mu and push mu; SupportVectorMetric and RelativeComparisons
     (docs/frobenius.md) have no pull, push C and the norm.
     """
+
+    kinks = True
 
     def __init__(self, X, y, P, *, pull, push, norm=False, diagonal=False):
         n = len(y)

@@ -14,9 +14,9 @@ from referee import LEARNERS, fit, judge, learners_of, objective_error
 
 from lnml import LMNN
 
-N_PROBLEMS, PER_CHUNK, N_LEARNERS = 300, 10, 3
+N_PROBLEMS, PER_CHUNK, N_LEARNERS = 300, 5, 3
 # A refusal is an answer, but not one to most questions.
-REFUSED = 0.1
+REFUSED = 0.2
 # Gaps that named problems must reach: the default tol.
 TOL = 1e-3
 
