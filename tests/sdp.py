@@ -20,6 +20,11 @@ def _solve(objective, constraints=()):
 
 def lmnn_optimum(X, y, P, push_weight):
     """Least LMNN objective over positive semidefinite M."""
+    return lmnn_solution(X, y, P, push_weight)[0]
+
+
+def lmnn_solution(X, y, P, push_weight):
+    """The same, and M."""
     d = X.shape[1]
     outer = _outer_differences(X)
     M = cp.Variable((d, d), PSD=True)
@@ -27,7 +32,7 @@ def lmnn_optimum(X, y, P, push_weight):
     i, j, l = triplets(P, y)
     pull = (1.0 - push_weight) * (P[:, :, None] * outer).sum(axis=(0, 1)) @ m
     push = push_weight * cp.sum(cp.pos(1.0 + (outer[i, j] - outer[i, l]) @ m))
-    return _solve(pull + push)
+    return _solve(pull + push), M.value
 
 
 def itml_optimum(vectors, similar, bounds, gamma):
@@ -44,23 +49,34 @@ def itml_optimum(vectors, similar, bounds, gamma):
 
 
 def mmc_optimum(S, differences, diagonal=False):
-    """Least <S, M> such that the lengths of the differences (m x d) sum to one.
+    """Least <S, M> such that the lengths of the differences (m x d) sum to one."""
+    return mmc_solution(S, differences, diagonal)[0]
+
+
+def mmc_solution(S, differences, diagonal=False):
+    """The same, and M with <S, M> = 1.
 
     Solved as the largest sum of lengths with <S, M> = 1, which is scaled well.
     """
     d = S.shape[0]
     if diagonal:
         weights = cp.Variable(d, nonneg=True)
+        M = cp.diag(weights)
         similar, squares = np.diag(S) @ weights, differences**2 @ weights
     else:
         M = cp.Variable((d, d), PSD=True)
         outer = np.einsum("mp,mq->mpq", differences, differences).reshape(-1, d * d)
         similar, squares = cp.sum(cp.multiply(S, M)), outer @ cp.vec(M, order="C")
-    return _solve(-cp.sum(cp.sqrt(squares)), [similar <= 1.0]) ** -2
+    return _solve(-cp.sum(cp.sqrt(squares)), [similar <= 1.0]) ** -2, M.value
 
 
 def mcml_optimum(X, P):
     """Least sum of KL divergences over positive semidefinite M."""
+    return mcml_solution(X, P)[0]
+
+
+def mcml_solution(X, P):
+    """The same, and M."""
     n, d = X.shape
     outer = _outer_differences(X)
     M = cp.Variable((d, d), PSD=True)
@@ -70,7 +86,7 @@ def mcml_optimum(X, P):
         k = P[i].sum()
         others = np.arange(n) != i
         total += (P[i] / k) @ outer[i] @ m + cp.log_sum_exp(-outer[i, others] @ m) - np.log(k)
-    return _solve(total)
+    return _solve(total), M.value
 
 
 def frobenius_optimum(near, far, C, basis=None):
@@ -89,3 +105,15 @@ def frobenius_optimum(near, far, C, basis=None):
         gain = ((far @ basis) ** 2 - (near @ basis) ** 2) @ w
         norm = cp.sum_squares(np.einsum("pk,qk->pqk", basis, basis).reshape(-1, w.size) @ w)
     return _solve(0.5 * norm + C * cp.sum(cp.pos(1.0 - gain)))
+
+
+def frobenius_solution(near, far, C, columns):
+    """Optimum and W of M = A W A^T with full W >= 0 and the columns of A (d x e).
+
+    ``near`` and ``far`` (m x e) are differences in these columns.
+    """
+    W = cp.Variable((columns.shape[1],) * 2, PSD=True)
+    outer = (np.einsum("tp,tq->tpq", v, v).reshape(len(v), -1) for v in (far, near))
+    gain = np.subtract(*outer) @ cp.vec(W, order="C")
+    norm = cp.sum_squares(columns @ W @ columns.T)
+    return _solve(0.5 * norm + C * cp.sum(cp.pos(1.0 - gain))), W.value
