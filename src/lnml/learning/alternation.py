@@ -143,8 +143,6 @@ def _ended(
 ) -> Solution:
     """Return the last metric, proved, with what is known about all rounds."""
     proved = certified(solution, tol)
-    last = monitor.history[-1]
-    last.update(objective=proved.objective, bound=proved.bound, gap=proved.gap)
     return replace(
         proved,
         targets=targets,

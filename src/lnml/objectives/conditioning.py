@@ -31,6 +31,8 @@ SOFT_FLOOR = 1e-4
 # Coordinates of float32 rows are kept in float64 if their rounding is a larger share than
 # this of a typical difference of target pairs.
 LARGEST_ROUNDING = 1e-4
+# A column whose target pairs differ by less than this share of its spread is stretched.
+STRETCHED = 1e-3
 # Rows are far from each other if squared distances, in units of a typical one of a target
 # pair, reach this multiple of what keeps half of their digits.
 FAR = 10.0
@@ -76,12 +78,12 @@ class Conditioning(LinearCoordinates):
     ----------
     pull : ndarray of shape (e,)
         Its diagonal: one, or zero in directions without pull.
-    left_out : ndarray of shape (d, m)
-        Directions in which rows differ by no more than their rounding.
+    left_out : ndarray of shape (d, m), or None
+        Directions in which rows differ by no more than their rounding, if there are any.
     """
 
     pull: np.ndarray
-    left_out: np.ndarray
+    left_out: np.ndarray | None = None
 
 
 def whiten_pull(
@@ -145,7 +147,6 @@ def scale_pull(
         matrix=directions / units.scale[:, None],
         inverse=(columns * unit * units.unscale[:, None]).T,
         pull=1.0 * pulled,
-        left_out=np.zeros((points.n_features, 0)),
     )
 
 
@@ -231,14 +232,22 @@ class ScaledBasis:
         return self.matrix.any(axis=0)
 
 
-def scale_basis(kernels: Kernels, points: Points, basis: np.ndarray) -> ScaledBasis:
+def scale_basis(
+    kernels: Kernels, points: Points, basis: np.ndarray, targets: Pattern
+) -> ScaledBasis:
     """Bring the data to unit spread along every column of a basis (d x m).
 
-    A column along which they do not vary gets weight zero, which costs nothing.
+    A column along which they do not vary gets weight zero, which costs nothing. If
+    outliers set the spread of a column, it is stretched: its target pairs count, too.
     """
     along = kernels.points(kernels.embed(points, basis.T).coordinates, points.class_start)
     given, found = kernels.columns(points), kernels.columns(along)
     largest = np.maximum(-given.lowest, given.highest)
     rounding = points.precision * (largest @ np.abs(basis))
     scale = np.where(found.spread > CONSTANT * rounding, found.spread, np.inf)
+    rows = kernels.standardized(along, found.mean, scale)
+    moved = kernels.laplacian([(targets, None, 1.0)], rows.data)
+    pull = np.sqrt(np.maximum(np.diag(kernels.gram(moved, rows.data)), 0.0) / targets.size)
+    stretched = (pull > CONSTANT * rounding / scale) & (pull < STRETCHED)
+    scale[stretched] *= pull[stretched] / STRETCHED
     return ScaledBasis(kernels.standardized(along, found.mean, scale), basis / scale)

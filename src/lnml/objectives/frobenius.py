@@ -13,7 +13,12 @@ from lnml.core.pairs import Hinge, Pattern
 from lnml.core.points import Embedding
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
-from lnml.objectives.conditioning import scale_basis, soften, whiten_pull
+from lnml.objectives.conditioning import (
+    SoftCoordinates,
+    scale_basis,
+    soften,
+    whiten_pull,
+)
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.norms import DiagonalNorm, FullNorm, SquaredNorm, half_square
 from lnml.objectives.triplet_proof import FinishedTriplets
@@ -65,6 +70,13 @@ class FrobeniusObjective(TripletObjective):
         """Whiten the hinges; the norm stays that of the data's coordinates."""
         kernels, points = self.training.kernels, self.training.points
         # First those of LMNN, which leave out directions in which the data do not vary.
+        whitened = whiten_pull(kernels, points, targets)
+        if whitened.points.far:
+            # Outliers set the variance of all rows: it says nothing about what hinges need.
+            conditioning = SoftCoordinates(
+                whitened.points, whitened.matrix, whitened.inverse, whitened
+            )
+            return self._task(conditioning, targets, FullNorm(conditioning))
         whitened = whiten_pull(kernels, points, None)
         # A distance of one along a direction of variance s costs a norm of 1 / (2 s^2), which
         # is next to nothing beside the hinges of the zero metric.
@@ -143,7 +155,8 @@ class WeightedBasisObjective(FrobeniusObjective):
 
     def task(self, targets: Pattern) -> FrobeniusTask:
         """Use coordinates along the basis, each brought to unit spread."""
-        scaled = scale_basis(self.training.kernels, self.training.points, self.basis)
+        kernels, points = self.training.kernels, self.training.points
+        scaled = scale_basis(kernels, points, self.basis, targets)
         return self._task(scaled, targets, DiagonalNorm(scaled.matrix))
 
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:

@@ -12,6 +12,8 @@ from lnml.proofs.differences import Moment, moment, no_moment, squared_lengths
 from lnml.proofs.objective import Lengths, Value
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue, sum_error
 
+# A gap is relative to the objective, or to this share of the one of the coordinates' own metric.
+LEAST_RATIO = 1e-12
 # A root shorter than this share of the typical one is lengthened in a dual point.
 LEAST_ROOT = 1e-8
 
@@ -41,12 +43,15 @@ def prove_ratio(
 
     ``duals`` says in a certificate which pairs are similar.
     """
-    value = ratio(pairs, components)
-    coordinates = task.coordinates.matrix
+    value, coordinates = ratio(pairs, components), task.coordinates.matrix
+    # Similar pairs may coincide: then the objective is rounding, and a gap relative to it
+    # would mean nothing.
+    floor = LEAST_RATIO * ratio(pairs, coordinates.T).value
     proof = Proof(
         value.value,
         value.error,
         bound=0.0,
+        floor=floor,
         method="mmc",
         parameters={"diagonal": bool(task.diagonal)},
         coordinates=coordinates,

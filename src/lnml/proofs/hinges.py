@@ -100,7 +100,7 @@ def slope_total(slopes: Slopes, weight: float) -> float:
 def pull_bound(
     pull: Moment, push: Moment, pull_weight: float, total: float, size: float
 ) -> Bound:
-    """Bound of pull_weight <S, M> + hinges.
+    """Bound of pull_weight <S, M> + hinges, in coordinates where S is about the identity.
 
     Parameters
     ----------
@@ -122,11 +122,16 @@ def pull_bound(
         return Bound(total)
     pulled = max(least_eigenvalue(weighted.matrix, weighted.error), 0.0) * (1.0 - 4.0 * UNIT)
     share = pulled / (pulled - least) * (1.0 - 8.0 * UNIT) if pulled > 0.0 else 0.0
+    best = Bound(share * total * (1.0 - 4.0 * UNIT), share)
+    # Directions without pull: there, slopes cannot be made feasible by a share of them.
     limit = LARGEST * max(size, 1.0)
-    limited = (total + least * limit) * (1.0 - 4.0 * UNIT)
-    if limited > (1.0 + WORTH_A_LIMIT) * share * total:
-        return Bound(limited, 1.0, -least, limit)
-    return Bound(share * total * (1.0 - 4.0 * UNIT), share)
+    for share in (1.0, pull_weight / (pull_weight - least)):
+        whole = weighted.plus(push.times(share))
+        slack = max(-least_eigenvalue(whole.matrix, whole.error), 0.0)
+        limited = (share * total - slack * limit) * (1.0 - 4.0 * UNIT)
+        if limited > (1.0 + WORTH_A_LIMIT) * best.value:
+            best = Bound(limited, share, slack, limit if slack > 0.0 else np.inf)
+    return best
 
 
 def norm_bound(push: Moment, total: float, coordinates: np.ndarray, inverse: np.ndarray) -> Bound:

@@ -128,8 +128,6 @@ def certified(solution: Solution, tol: float) -> Solution:
     bound = min(proof.bound, proof.objective)
     scale = max(proof.objective, proof.floor)
     gap = (proof.objective - bound) / scale if scale > 0.0 else 0.0
-    if solution.history:
-        solution.history[-1].update(objective=proof.objective, bound=bound, gap=gap)
     # A metric of low rank has converged by another rule, if the solver's own gap is large.
     by_gap = solution.gap is not None and solution.gap <= tol
     return replace(
@@ -137,7 +135,7 @@ def certified(solution: Solution, tol: float) -> Solution:
         objective=proof.objective,
         bound=bound,
         gap=gap,
-        converged=solution.converged and (gap <= tol or not by_gap),
+        converged=gap <= tol or (solution.converged and not by_gap),
         proof=proof,
     )
 
