@@ -94,8 +94,12 @@ class MCMLTask(Task):
         # Rows without targets have no ideal distribution; others still see them.
         self.counts = sizes > 0
         self.log_sizes = float(kernels.arrays.log(sizes[self.counts]).sum())
-        self.scatter = kernels.gram(self.points.data, self.points.data)
         n = self.points.n_rows
+        # What the rounding of distances grows with: the squares of the rows, or, where
+        # distances come from differences, those of target pairs.
+        self.scatter = kernels.gram(self.points.data, self.points.data)
+        if self.points.far:
+            self.scatter = np.eye(self.points.n_features)
         self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
         self.objective_at_zero = np.log(n - 1.0) * int(self.counts.sum()) - self.log_sizes
 
