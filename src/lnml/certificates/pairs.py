@@ -18,6 +18,9 @@ from lnml.certificates.arithmetic import (
 from lnml.certificates.problem import Problem, Value, demand
 from lnml.certificates.triplets import INDEFINITE
 
+# Similar pairs may coincide: the objective without learning is the Euclidean one, times this.
+SMALL = LONG(1e-6)
+
 
 def softmax(distances: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray]:
     """exp(-D) of some rows over all others, as shares (b, n); and the log of its sum (b,)."""
@@ -100,8 +103,15 @@ def mixture(shares: np.ndarray, duals: list[Images], rows: slice) -> np.ndarray:
 
 def mmc_objective(problem: Problem) -> Value:
     """Sum of D over target pairs, over the squared sum of sqrt(D) over different classes."""
+    value, error = _ratio(problem, problem.certificate.components)
+    euclidean, _ = _ratio(problem, np.eye(problem.rows.shape[1]))
+    return Value(value, error, SMALL * euclidean)
+
+
+def _ratio(problem: Problem, components: np.ndarray) -> tuple[LONG, LONG]:
+    """Return the ratio under components (r, d), and its error."""
     n = problem.n_rows
-    points = problem.images(problem.certificate.components)
+    points = problem.images(components)
     similar = similar_error = roots = roots_error = LONG(0)
     for part in blocks(n):
         distances, errors = block_distances(points, part)
@@ -118,7 +128,7 @@ def mmc_objective(problem: Problem) -> Value:
     roots_error += gamma(3 * n + 8) * roots
     # 1 / (g - e)^2 <= (1 + 6 e / g) / g^2 for e <= g / 2.
     error = (similar_error / roots**2) * 4 + value * (6 * roots_error / roots + gamma(8))
-    return Value(value, error, LONG(0))
+    return value, error
 
 
 def mmc_bound(problem: Problem) -> LONG:

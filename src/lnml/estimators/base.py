@@ -10,13 +10,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
+from lnml.certificates import Certificate
 from lnml.core.checks import check_between, check_integer
 from lnml.core.contract import MetricProblem
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
 from lnml.core.warn import warn_user
+from lnml.estimators.certification import certificate_of, warn_of_little_proof
 from lnml.estimators.init import initial_components
 from lnml.estimators.metric import MahalanobisMetric
 from lnml.estimators.validation import (
@@ -27,14 +30,14 @@ from lnml.estimators.validation import (
 )
 from lnml.kernels import device_of, get_kernels
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.tensors import host_array, like
+from lnml.kernels.tensors import host_array, is_tensor, like
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import warn_small_classes
 from lnml.learning.targets import nearest_neighborhoods
 from lnml.solvers.problem import resumable
 
 # Attributes that fits to rows have, and fits to pairs or triplets do not.
-NOT_ALWAYS = ("classes_", "target_neighbors_", "n_target_neighbors_")
+NOT_ALWAYS = ("classes_", "target_neighbors_", "n_target_neighbors_", "pairs_")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Learned:
         Parameter that ends a fit which does not converge; nothing is said without it.
     limit_value : Any
         Its value, where that is not an attribute of the estimator.
+    order : ndarray of shape (n,), or None
+        Row of the user's X at each position of the training set, for fits to rows.
+    certificate : Certificate or None
+        What was proved, where another fit made it.
     """
 
     solution: Solution
@@ -60,6 +67,8 @@ class Learned:
     attributes: dict[str, Any] = field(default_factory=dict)
     limit: str = "max_iter"
     limit_value: Any = None
+    order: np.ndarray | None = None
+    certificate: Certificate | None = None
 
 
 class MetricEstimator(MahalanobisMetric):
@@ -90,9 +99,49 @@ class MetricEstimator(MahalanobisMetric):
             learned = learn(kernels, monitor)
             monitor.close()
             self._store(learned, given)
-        if learned.limit and not (learned.solution.converged or learned.solution.stopped):
+        solution = learned.solution
+        if learned.limit and not (solution.converged or solution.stopped):
             self._warn_of_limit(learned)
+        elif learned.order is not None and self._proved_little(solution):
+            X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
+            names = getattr(self, "feature_names_in_", None)
+            warn_of_little_proof(type(self).__name__, solution.gap, X, names)
         return self
+
+    def _proved_little(self, solution: Solution) -> bool:
+        """Whether a metric of full rank ended without the proof that was asked for."""
+        full_rank = solution.components.shape[0] == solution.components.shape[1]
+        return full_rank and solution.gap is not None and solution.gap > self.tol
+
+    def certificate(self, X: Any, y: Any) -> Certificate:
+        """Return what was proved about the fit, in a form that anyone can check.
+
+        :func:`lnml.certificates.verify` does, from the data alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The data of the fit.
+        y : array-like of shape (n,)
+            Its class labels.
+
+        Returns
+        -------
+        certificate : lnml.certificates.Certificate
+        """
+        check_is_fitted(self, "components_")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if self.certificate_ is None:
+            raise ValueError(
+                f"there is no certificate: {type(self).__name__} was fitted to pairs or triplets, "
+                f"or its problem is not convex, so that nothing can be proved (docs/certificates.md)"
+            )
+        if not X.shape[0] == len(y) == self._n_rows:
+            raise ValueError(
+                f"the fit was to {self._n_rows} rows; X has {X.shape[0]} and y has {len(y)}: "
+                f"give the data of the fit"
+            )
+        return self.certificate_
 
     def _store(self, learned: Learned, given: Any) -> None:
         """Set the fitted attributes; those that only some fits have do not stay from another."""
@@ -105,6 +154,8 @@ class MetricEstimator(MahalanobisMetric):
         self.converged_ = solution.converged
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
+        self.certificate_ = learned.certificate or certificate_of(solution, learned.order)
+        self._n_rows = given.shape[0] if hasattr(given, "shape") else len(given)
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:
@@ -192,7 +243,7 @@ class MetricLearner(ComponentsLearner, ABC):
             problem = resumable(self.metric_problem(training))
             solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
             attributes = {"classes_": rows.classes, **target_attributes(targets, training)}
-            return Learned(solution, training.points.dtype, attributes)
+            return Learned(solution, training.points.dtype, attributes, order=training.order)
 
         return self._fit(X, learn)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -85,6 +86,8 @@ class ITML(MetricEstimator):
         u and l.
     n_constraints_ : int
         Constraints used: what was drawn or given, less pairs of identical points.
+    pairs_ : ndarray of int, shape (n_constraints_, 2)
+        The two rows of each constraint (``fit`` only).
     objective_ : float
         The objective above at ``components_`` and the best slack.
     duality_gap_ : float
@@ -173,7 +176,8 @@ class ITML(MetricEstimator):
             bounds = self._bounds(rows.X, *_population(n_rows, rng))
             similar = rows.codes[first] == rows.codes[second]
             ends = host_array(rows.X[first]), host_array(rows.X[second])
-            return self._learn(*ends, similar, bounds, monitor, {"classes_": rows.classes})
+            learned = self._learn(*ends, similar, bounds, monitor, {"classes_": rows.classes})
+            return _with_pairs(learned, np.stack([first, second], axis=1), n_rows)
 
         return self._fit(X, learn)
 
@@ -232,7 +236,7 @@ class ITML(MetricEstimator):
         gamma = check_between("gamma", self.gamma, 0.0, np.inf)
         tol = check_between("tol", self.tol, 0.0, 1.0)
         max_iter = check_integer("max_iter", self.max_iter, 1)
-        constraints = _constraints(first, second, similar, bounds)
+        constraints, distinct = _constraints(first, second, similar, bounds)
         solution = solve(
             LogDetObjective(constraints, gamma, first.dtype),
             None,
@@ -243,7 +247,19 @@ class ITML(MetricEstimator):
         )
         count = constraints.similar.size
         attributes = {**attributes, "bounds_": bounds, "n_constraints_": count}
+        assert solution.proof is not None
+        solution.proof.duals["bounds"] = np.where(constraints.similar, *bounds)
+        solution.proof.duals["pairs"] = np.flatnonzero(distinct)
         return Learned(solution, first.dtype, attributes)
+
+
+def _with_pairs(learned: Learned, pairs: np.ndarray, n_rows: int) -> Learned:
+    """Return what was learned, its constraints named by pairs of rows."""
+    assert learned.solution.proof is not None
+    duals = learned.solution.proof.duals
+    duals["pairs"] = pairs[duals["pairs"]]
+    attributes = {**learned.attributes, "pairs_": duals["pairs"]}
+    return replace(learned, attributes=attributes, order=np.arange(n_rows))
 
 
 def _random_pairs(
@@ -276,8 +292,8 @@ def _squared_distances(X: np.ndarray, first: np.ndarray, second: np.ndarray) -> 
 
 def _constraints(
     first: np.ndarray, second: np.ndarray, similar: np.ndarray, bounds: tuple[float, float]
-) -> Constraints:
-    """Constraints in units of their bounds, without pairs of identical points.
+) -> tuple[Constraints, np.ndarray]:
+    """Constraints in units of their bounds, without pairs of identical points; which are kept.
 
     Every metric keeps those of similar pairs. No metric keeps those of dissimilar
     pairs, and a warning counts them.
@@ -296,4 +312,4 @@ def _constraints(
             f"{n_impossible} of {similar.size} constraints ask for a distance between identical "
             f"points of different classes, which no metric gives: they are left out"
         )
-    return Constraints(vectors[distinct], similar[distinct])
+    return Constraints(vectors[distinct], similar[distinct]), distinct

@@ -167,7 +167,10 @@ class LNML(CoupledEstimator):
             if len(found.history) < max_rounds:
                 limit = "estimator__max_iter"
                 value = getattr(base, "max_iter", "its own limit")
-            return Learned(found, coupling.training.points.dtype, attributes, limit, value)
+            training = coupling.training
+            return Learned(
+                found, training.points.dtype, attributes, limit, value, order=training.order
+            )
 
         return self._fit(X, learn)
 

@@ -214,7 +214,13 @@ duality_gap_, converged_, history_, n_iter_, estimator_, classes_
             attributes |= {**chosen, "best_estimator_": model, "n_splits_": len(splits)}
             solution = replace(solution_of(model), converged=self._met_its_rule(model))
             # The final fit has warned already, if there was a reason.
-            return Learned(solution, solution.components.dtype, attributes, limit="")
+            return Learned(
+                solution,
+                solution.components.dtype,
+                attributes,
+                limit="",
+                certificate=model.certificate_,
+            )
 
         return self._fit(X, learn)
 

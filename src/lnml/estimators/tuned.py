@@ -76,7 +76,13 @@ class TunedMetric(MetricEstimator):
             solution = solution_of(model)
             attributes = {"best_params_": chosen, "best_estimator_": model}
             # The final fit has warned already, if there was a reason.
-            return Learned(solution, solution.components.dtype, attributes, limit="")
+            return Learned(
+                solution,
+                solution.components.dtype,
+                attributes,
+                limit="",
+                certificate=model.certificate_,
+            )
 
         return self._fit(X, learn)
 

@@ -154,7 +154,6 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
         components = np.ascontiguousarray(host_array(estimator.components_), dtype=np.float64)
     seconds = time.perf_counter() - start
     # Euclid's metric and learners of other packages have no such method.
-    certify = getattr(estimator, "certificate", None)
     return Model(
         method=method,
         estimator=_description(estimator),
@@ -175,7 +174,7 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
         },
         lnml_version=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        certificate=None if certify is None else certify(X, table.labels),
+        certificate=getattr(estimator, "certificate_", None),
     )
 
 

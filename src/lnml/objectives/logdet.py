@@ -115,7 +115,11 @@ class LogDetObjective:
             floor=FLOOR_SHARE * task.objective_at_identity,
             method="itml",
             parameters={"gamma": self.gamma},
-            duals={"tightness": tightness, "similar": similar},
+            duals={
+                "tightness": tightness,
+                "similar": similar,
+                "factor": task.to_original(task.dual.metric.factor, 0),
+            },
         )
 
 

@@ -12,7 +12,7 @@ from lnml.proofs.differences import Moment, moment, no_moment, squared_lengths
 from lnml.proofs.objective import Lengths, Value
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue, sum_error
 
-# A gap is relative to the objective, or to this share of the one of the coordinates' own metric.
+# A gap is relative to the objective, or to this share of that of the Euclidean metric.
 LEAST_RATIO = 1e-12
 # A root shorter than this share of the typical one is lengthened in a dual point.
 LEAST_ROOT = 1e-8
@@ -46,7 +46,7 @@ def prove_ratio(
     value, coordinates = ratio(pairs, components), task.coordinates.matrix
     # Similar pairs may coincide: then the objective is rounding, and a gap relative to it
     # would mean nothing.
-    floor = LEAST_RATIO * ratio(pairs, coordinates.T).value
+    floor = LEAST_RATIO * ratio(pairs, np.eye(components.shape[1])).value
     proof = Proof(
         value.value,
         value.error,
@@ -100,12 +100,12 @@ def tangent_bound(
     roots = [
         np.sqrt(squared_lengths(pairs.data, i, j, components)[0]) for i, j in pairs.dissimilar()
     ]
-    typical = float(np.sqrt(np.mean([np.mean(each**2) for each in roots if each.size])))
-    constant, push, count = 0.0, no_moment(coordinates), 0
+    count = sum(each.size for each in roots)
+    typical = float(np.sqrt(sum(float(np.vdot(each, each)) for each in roots) / count))
+    constant, push = 0.0, no_moment(coordinates)
     for each, (i, j) in zip(roots, pairs.dissimilar(), strict=True):
         weights = 0.5 / np.maximum(each, LEAST_ROOT * typical)
         constant += float((0.25 / weights).sum())
-        count += each.size
         push = push.plus(moment(pairs.data, i, j, weights, coordinates))
     rate = _rate(pull, push, diagonal)
     if not (0.0 < rate < np.inf and constant > 0.0):

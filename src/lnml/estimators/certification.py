@@ -1,0 +1,137 @@
+"""The certificate of a fit, and a word about fits that could prove little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lnml.certificates import Certificate
+from lnml.core.solution import Solution
+from lnml.core.warn import warn_user
+
+# Duals that hold numbers of rows; the first column of "triplets" does not.
+ROW_DUALS = ("targets", "pairs")
+# A column whose values spread over this many times the range of its middle half has outliers.
+OUTLYING = 1e4
+# Columns whose standardised values differ by less than this are nearly equal.
+NEARLY_EQUAL = 1e-3
+# Columns whose spreads differ by more than this are of different scales.
+UNEVEN = 1e4
+
+
+def certificate_of(solution: Solution, order: np.ndarray | None) -> Certificate | None:
+    """Return what a fit to rows proved, in the row numbers of the user.
+
+    Parameters
+    ----------
+    solution : Solution
+        What the fit found.
+    order : ndarray of shape (n,), or None
+        Row of the user's X that stands at each position of the training set; None for
+        fits that are not to rows.
+    """
+    proof = solution.proof
+    if proof is None or not proof.method or order is None or solution.bound is None:
+        return None
+    dimension = solution.components.shape[1]
+    coordinates = np.eye(dimension) if proof.coordinates is None else proof.coordinates
+    duals = dict(proof.duals)
+    for name in ROW_DUALS:
+        if name in duals:
+            duals[name] = order[duals[name]]
+    if "triplets" in duals:
+        target, impostor = duals["triplets"].T
+        duals["triplets"] = np.stack([target, order[impostor]], axis=1)
+    return Certificate(
+        method=proof.method,
+        parameters=proof.parameters,
+        components=solution.components,
+        objective=solution.objective,
+        objective_error=proof.error,
+        bound=solution.bound,
+        gap=0.0 if solution.gap is None else solution.gap,
+        coordinates=coordinates,
+        left_out=dimension - coordinates.shape[1],
+        slack=proof.slack,
+        limit=proof.limit,
+        duals=duals,
+    )
+
+
+def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> None:
+    """Say that a fit ended without the proof that was asked for, why, and what helps.
+
+    Parameters
+    ----------
+    name : str
+        The estimator.
+    gap : float
+        Its duality gap.
+    X : ndarray of shape (n, d)
+        The data.
+    names : sequence of str, or None
+        Column names.
+    """
+    labels = [f"column {k}" for k in range(X.shape[1])] if names is None else list(names)
+    causes = _outliers(X, labels) + _near_copies(X, labels) + _scales(X, labels)
+    cause = "; ".join(causes) or (
+        "there may be too few rows for so many columns: reduce them first, for example with "
+        "sklearn.decomposition.PCA"
+    )
+    warn_user(
+        f"{name} cannot show that its metric is near the best one: duality_gap_ is {gap:.1e}. "
+        f"{cause[0].upper()}{cause[1:]}"
+    )
+
+
+def _outliers(X: np.ndarray, labels: list[str]) -> list[str]:
+    low, high = np.percentile(X, [25, 75], axis=0)
+    middle, whole = high - low, np.ptp(X, axis=0)
+    # A middle half of equal values says nothing about the scale of the others.
+    typical = np.where(middle > 0.0, middle, _least_step(X))
+    found = np.flatnonzero(whole > OUTLYING * typical)
+    said = []
+    for k in found[:3]:
+        value = X[np.abs(X[:, k] - np.median(X[:, k])).argmax(), k]
+        said.append(
+            f"{labels[k]} holds {value:g}, far from most of its values: if that is a code for "
+            f"a missing value or an error, replace it"
+        )
+    return said
+
+
+def _least_step(X: np.ndarray) -> np.ndarray:
+    """Median distance of neighbouring different values, for every column."""
+    steps = np.diff(np.sort(X, axis=0), axis=0)
+    return np.array([np.median(step[step > 0.0]) if (step > 0.0).any() else 1.0 for step in steps.T])
+
+
+def _near_copies(X: np.ndarray, labels: list[str]) -> list[str]:
+    spread = X.std(axis=0)
+    used = np.flatnonzero(spread > 0.0)
+    scaled = (X[:, used] - X[:, used].mean(axis=0)) / spread[used]
+    said = []
+    for a in range(used.size):
+        for sign in (1.0, -1.0):
+            apart = np.sqrt(np.square(scaled - sign * scaled[:, a : a + 1]).mean(axis=0))
+            for b in np.flatnonzero((apart < NEARLY_EQUAL) & (apart > 0.0)):
+                if b > a and len(said) < 3:
+                    one, other = labels[used[a]], labels[used[b]]
+                    said.append(
+                        f"{one} and {other} are nearly equal: give their difference as a "
+                        f"column, in place of one of them"
+                    )
+    return said
+
+
+def _scales(X: np.ndarray, labels: list[str]) -> list[str]:
+    spread = X.std(axis=0)
+    spread = np.where(spread > 0.0, spread, np.nan)
+    if np.isnan(spread).all() or np.nanmax(spread) <= UNEVEN * np.nanmin(spread):
+        return []
+    large, small = labels[int(np.nanargmax(spread))], labels[int(np.nanargmin(spread))]
+    return [
+        f"{large} varies {np.nanmax(spread) / np.nanmin(spread):.0e} times as much as {small}: "
+        f"scale the columns first, for example with sklearn.preprocessing.StandardScaler"
+    ]
