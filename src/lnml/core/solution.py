@@ -89,8 +89,6 @@ class Proof:
         What else defines the objective.
     coordinates : ndarray of shape (d, e), or None
         Where the proof lives.
-    left_out : ndarray of shape (d, m), or None
-        Directions in which rows differ by no more than their rounding.
     slack, limit : float
         See :class:`lnml.proofs.hinges.Bound`.
     duals : dict of ndarrays
@@ -104,7 +102,6 @@ class Proof:
     method: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     coordinates: np.ndarray | None = None
-    left_out: np.ndarray | None = None
     slack: float = 0.0
     limit: float = np.inf
     duals: dict[str, np.ndarray] = field(default_factory=dict)

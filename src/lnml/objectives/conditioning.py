@@ -78,12 +78,9 @@ class Conditioning(LinearCoordinates):
     ----------
     pull : ndarray of shape (e,)
         Its diagonal: one, or zero in directions without pull.
-    left_out : ndarray of shape (d, m), or None
-        Directions in which rows differ by no more than their rounding, if there are any.
     """
 
     pull: np.ndarray
-    left_out: np.ndarray | None = None
 
 
 def whiten_pull(
@@ -123,8 +120,26 @@ def whiten_pull(
         matrix=directions / units.scale[:, None],
         inverse=_inverse(directions) * units.unscale,
         pull=np.repeat([1.0, 0.0], [pulled.shape[1], free.shape[1]]),
-        left_out=left_out / units.scale[:, None],
     )
+
+
+def for_proof(
+    kernels: Kernels,
+    points: Points,
+    found: Conditioning,
+    targets: Pattern | None,
+    weights: Any = None,
+) -> Conditioning:
+    """Return coordinates that see whatever float64 can tell apart in the rows.
+
+    A fit to float32 data leaves out directions in which rows differ by float32 rounding
+    alone; a bound over all metrics must not. Parameters are those of :func:`whiten_pull`.
+    """
+    whole = found.matrix.shape[1] == points.n_features
+    if whole or points.rounding is None or points.dtype != np.float32:
+        return found
+    exact = replace(kernels.widened(points), rounding=None)
+    return whiten_pull(kernels, exact, targets, weights)
 
 
 def scale_pull(

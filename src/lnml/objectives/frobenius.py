@@ -15,6 +15,7 @@ from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import (
     SoftCoordinates,
+    for_proof,
     scale_basis,
     soften,
     whiten_pull,
@@ -26,7 +27,6 @@ from lnml.objectives.triplet_task import PointCoordinates, TripletTask
 from lnml.objectives.triplets import TripletObjective
 from lnml.proofs.differences import column_moments
 from lnml.proofs.hinges import (
-    Bound,
     norm_bound,
     push_moment,
     slope_edges,
@@ -95,29 +95,23 @@ class FrobeniusObjective(TripletObjective):
 
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
         """Return the bound of docs/frobenius.md."""
-        whitened = finished.task.coordinates.whitened
+        whitened = for_proof(
+            self.training.kernels, self.training.points, finished.task.coordinates.whitened, None
+        )
         push = push_moment(finished.pairs, slopes, whitened.matrix).times(self.hinge_weight)
         total = slope_total(slopes, self.hinge_weight)
         bound = norm_bound(push, total, whitened.matrix, whitened.inverse)
-        return self._proof("frobenius", bound, whitened.matrix, whitened.left_out, "dominator")
-
-    def _proof(
-        self,
-        method: str,
-        bound: Bound,
-        coordinates: np.ndarray | None,
-        left_out: np.ndarray | None,
-        dominator: str,
-    ) -> Proof:
+        duals = slopes.scaled(bound.share).duals()
+        if bound.dominator is not None:
+            duals["dominator"] = bound.dominator
         return Proof(
-            0.0,
+            finished.objective,
             0.0,
             bound.value,
-            method=method,
-            parameters={"C": self.hinge_weight, "share": bound.share},
-            coordinates=coordinates,
-            left_out=left_out,
-            duals={} if bound.dominator is None else {dominator: bound.dominator},
+            method="frobenius",
+            parameters={"C": self.hinge_weight},
+            coordinates=whitened.matrix,
+            duals=duals,
         )
 
     def _task(
@@ -172,9 +166,15 @@ class WeightedBasisObjective(FrobeniusObjective):
             slope_total(slopes, self.hinge_weight),
             basis,
         )
-        proof = self._proof("weighted_basis", bound, None, None, "weights")
-        proof.duals["basis"] = basis
-        return proof
+        duals = slopes.scaled(bound.share).duals()
+        return Proof(
+            finished.objective,
+            0.0,
+            bound.value,
+            method="weighted_basis",
+            parameters={"C": self.hinge_weight},
+            duals={**duals, "basis": basis, "weights": bound.dominator},
+        )
 
 
 class FrobeniusTask(TripletTask):

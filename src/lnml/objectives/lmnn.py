@@ -8,13 +8,13 @@ from lnml.core.pairs import Pattern
 from lnml.core.solution import Certificate, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
-from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
 from lnml.objectives.triplets import TripletObjective
 from lnml.proofs.differences import moment
-from lnml.proofs.hinges import pull_bound, push_moment, slope_total
+from lnml.proofs.hinges import Bound, pull_bound, push_moment, slope_total, unseen
 from lnml.proofs.objective import Value
 from lnml.proofs.slopes import Slopes
 
@@ -54,23 +54,36 @@ class LMNNObjective(TripletObjective):
 
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
         """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
-        pairs, conditioning = finished.pairs, finished.task.coordinates
-        coordinates = conditioning.matrix
+        training, task = self.training, finished.task
+        kernels, points = training.kernels, training.points
+        conditioning = for_proof(kernels, points, task.coordinates, task.targets)
+        coordinates, pairs = conditioning.matrix, finished.pairs
         pull = moment(pairs.rows, pairs.i, pairs.j, np.ones(pairs.i.size), coordinates)
-        push = push_moment(pairs, slopes, coordinates).times(self.hinge_weight)
-        total = slope_total(slopes, self.hinge_weight)
-        size = float(np.vdot(finished.found, finished.found))
-        bound = pull_bound(pull, push, self.pull_weight, total, size)
+        inside = conditioning.to_conditioned(finished.components)
+        size = float(np.vdot(inside, inside))
+
+        def proved(slopes: Slopes) -> tuple[Bound, Slopes]:
+            push = push_moment(pairs, slopes, coordinates).times(self.hinge_weight)
+            total = slope_total(slopes, self.hinge_weight)
+            return pull_bound(pull, push, self.pull_weight, total, size), slopes
+
+        bound, slopes = proved(slopes)
+        free = coordinates[:, conditioning.pull == 0.0]
+        if bound.value < 0.5 * finished.objective and free.shape[1]:
+            # More metric along directions without pull is free: triplets that it parts are not
+            # active in the end, and their slopes are zero.
+            kept = unseen(pairs, slopes, free)
+            bound, slopes = max((bound, slopes), proved(kept), key=lambda pair: pair[0].value)
         return Proof(
-            0.0,
+            finished.objective,
             0.0,
             bound.value,
             method="lmnn",
-            parameters={"push_weight": self.hinge_weight, "share": bound.share},
+            parameters={"push_weight": self.hinge_weight},
             coordinates=coordinates,
-            left_out=conditioning.left_out,
             slack=bound.slack,
             limit=bound.limit,
+            duals=slopes.scaled(bound.share).duals(),
         )
 
 

@@ -63,11 +63,11 @@ class MCMLObjective:
         sizes = target_counts(self.training, targets)
         weights = None if targets is None else 1.0 / kernels.arrays.per_pair(sizes, targets)
         conditioning = whiten_pull(kernels, self.training.points, targets, weights)
-        return MCMLTask(kernels, conditioning, sizes, targets)
+        return MCMLTask(kernels, conditioning, sizes, targets, weights)
 
     def prove(self, task: MCMLTask, found: np.ndarray, components: np.ndarray) -> Proof:
         """Return the objective of components (r x d) as returned, and the proved bound."""
-        return prove_mcml(self.training, task, found, components)
+        return prove_mcml(self.training, task, components)
 
 
 class MCMLTask(Task):
@@ -82,10 +82,11 @@ class MCMLTask(Task):
         conditioning: Conditioning,
         sizes: Any,
         targets: Pattern | None = None,
+        weights: Any = None,
     ) -> None:
         super().__init__(conditioning)
         self.kernels = kernels
-        self.targets = targets
+        self.targets, self.weights = targets, weights
         # Metrics whose softmax is the dual point, and the share of the second one.
         self.dual: tuple[list[np.ndarray], float] = ([], 0.0)
         self.points = conditioning.points

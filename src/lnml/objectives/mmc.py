@@ -20,7 +20,7 @@ from lnml.core.warn import warn_user
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task
-from lnml.objectives.conditioning import Conditioning, scale_pull, whiten_pull
+from lnml.objectives.conditioning import Conditioning, for_proof, scale_pull, whiten_pull
 from lnml.objectives.ratio_proof import LabelledPairs, prove_ratio
 from lnml.objectives.softmax_proof import host_pairs, host_rows
 from lnml.proofs.all_pairs import other_class, same_class
@@ -73,7 +73,7 @@ class MMCObjective:
     def task(self, targets: Pattern | None) -> MMCTask:
         """Return the task; ``targets`` None means all pairs of the same class."""
         kernels, points = self.kernels, self.points
-        weights = np.ones(points.class_start.size - 1) if targets is None else None
+        weights = self._weights(targets)
         conditioning = _conditioned(kernels, points, targets, weights, self.diagonal)
 
         def roots(trial: np.ndarray) -> tuple[float, np.ndarray]:
@@ -90,7 +90,17 @@ class MMCObjective:
         labelled = LabelledPairs(
             rows.data, similar or partial(same_class, rows), partial(other_class, rows)
         )
-        return prove_ratio(labelled, task, components, duals)
+        conditioning = task.conditioning
+        if not self.diagonal:
+            points = self.training.points
+            conditioning = for_proof(
+                self.kernels, points, conditioning, task.targets, self._weights(task.targets)
+            )
+        return prove_ratio(labelled, task, components, conditioning.matrix, duals)
+
+    def _weights(self, targets: Pattern | None) -> np.ndarray | None:
+        """Every pair counts once."""
+        return np.ones(self.points.class_start.size - 1) if targets is None else None
 
 
 class GivenPairsObjective:
@@ -149,7 +159,8 @@ class GivenPairsObjective:
         ends = [np.flatnonzero(chosen) + 1 for chosen in (self.similar, ~self.similar)]
         near, apart = ((end, np.zeros_like(end)) for end in ends)
         labelled = LabelledPairs(data, lambda: iter([near]), lambda: iter([apart]))
-        return prove_ratio(labelled, task, components, {"similar": self.similar})
+        coordinates = task.conditioning.matrix
+        return prove_ratio(labelled, task, components, coordinates, {"similar": self.similar})
 
 
 def _conditioned(

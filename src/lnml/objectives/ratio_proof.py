@@ -37,13 +37,18 @@ class LabelledPairs(NamedTuple):
 
 
 def prove_ratio(
-    pairs: LabelledPairs, task: Any, components: np.ndarray, duals: dict[str, np.ndarray]
+    pairs: LabelledPairs,
+    task: Any,
+    components: np.ndarray,
+    coordinates: np.ndarray,
+    duals: dict[str, np.ndarray],
 ) -> Proof:
     """Return the objective of components (r x d) as returned, and the proved bound.
 
-    ``duals`` says in a certificate which pairs are similar.
+    ``coordinates`` (d x e) are those of the proof; ``duals`` says in a certificate which
+    pairs are similar.
     """
-    value, coordinates = ratio(pairs, components), task.coordinates.matrix
+    value = ratio(pairs, components)
     # Similar pairs may coincide: then the objective is rounding, and a gap relative to it
     # would mean nothing.
     floor = LEAST_RATIO * ratio(pairs, np.eye(components.shape[1])).value
@@ -55,12 +60,11 @@ def prove_ratio(
         method="mmc",
         parameters={"diagonal": bool(task.diagonal)},
         coordinates=coordinates,
-        left_out=task.coordinates.left_out,
         duals=duals,
     )
     if task.dual is None:
         return proof
-    metric = task.conditioning.to_original(task.dual, coordinates.shape[1])
+    metric = task.conditioning.to_original(task.dual, len(task.dual))
     bound = tangent_bound(pairs, metric, coordinates, task.diagonal)
     duals["dual_components"] = metric
     return Proof(**{**vars(proof), "bound": bound})

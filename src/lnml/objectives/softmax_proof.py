@@ -12,16 +12,21 @@ from lnml.core.pairs import Pattern
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import FLOOR_SHARE
+from lnml.objectives.conditioning import for_proof
 from lnml.proofs.all_pairs import Rows, class_moment, mean_moment
 from lnml.proofs.differences import Moment, moment
 from lnml.proofs.softmax import SoftmaxDual, divergence, entropy_bound, wrong_neighbors
 
 
 def prove_mcml(
-    training: TrainingSet, task: Any, found: np.ndarray, components: np.ndarray
+    training: TrainingSet, task: Any, components: np.ndarray
 ) -> Proof:
     """Return what :meth:`lnml.objectives.mcml.MCMLObjective.prove` says."""
-    rows, coordinates = host_rows(training), task.coordinates.matrix
+    rows = host_rows(training)
+    conditioning = for_proof(
+        training.kernels, training.points, task.coordinates, task.targets, task.weights
+    )
+    coordinates = conditioning.matrix
     ideal = _ideal(training, task.targets, rows)
     value = divergence(rows, components, ideal)
     proof = Proof(
@@ -31,17 +36,17 @@ def prove_mcml(
         floor=FLOOR_SHARE * task.objective_at_zero,
         method="mcml",
         coordinates=coordinates,
-        left_out=task.coordinates.left_out,
         duals=_target_duals(training, task.targets),
     )
     metrics, share = task.dual
     if not metrics:
         return proof
     counts = np.diff(ideal.indptr) > 0
-    metrics = [task.to_original(each, coordinates.shape[1]) for each in metrics]
+    metrics = [task.to_original(each, len(each)) for each in metrics]
     duals = [SoftmaxDual(*mean_moment(rows, each, counts, coordinates)) for each in metrics]
     pull = _pull(rows, ideal, task.targets, coordinates)
-    size = float(np.vdot(found, found))
+    inside = conditioning.to_conditioned(components)
+    size = float(np.vdot(inside, inside))
     bound = entropy_bound(pull, duals, share, task.log_sizes, size)
     shares = [1.0] if len(metrics) == 1 else [1.0 - bound.share, bound.share]
     return replace(

@@ -36,7 +36,11 @@ class FinishedTriplets:
         The target pairs.
     targets : Lengths
         Their squared distances.
+    objective : float
+        The objective, once it is known.
     """
+
+    objective: float = np.inf
 
     def __init__(
         self, training: TrainingSet, task: TripletTask, found: np.ndarray, components: np.ndarray

@@ -74,26 +74,20 @@ class TripletObjective(ABC):
 
     @abstractmethod
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
-        """Return what slopes prove; the objective is filled in elsewhere."""
+        """Return what slopes prove; error, floor and targets are filled in elsewhere."""
 
     def prove(self, task: TripletTask, found: np.ndarray, components: np.ndarray) -> Proof:
         """Return the objective at components (r x d) as returned, and the proved bound."""
         finished = FinishedTriplets(self.training, task, found, components)
         value = self.metric_value(finished).plus(finished.hinges(), self.hinge_weight)
-        slopes = task.dual()
-        proof = self.proved(finished, slopes)
-        share = proof.parameters.pop("share")
-        duals = {
-            "targets": np.stack([finished.pairs.i, finished.pairs.j], axis=1),
-            "triplets": np.stack([slopes.target, slopes.impostor], axis=1),
-            "slopes": share * slopes.value,
-        }
+        finished.objective = value.value
+        proof = self.proved(finished, task.dual())
+        targets = np.stack([finished.pairs.i, finished.pairs.j], axis=1)
         return replace(
             proof,
-            objective=value.value,
             error=value.error,
             floor=FLOOR_SHARE * task.objective_at_zero,
-            duals={**duals, **proof.duals},
+            duals={"targets": targets, **proof.duals},
         )
 
     def pair_costs(

@@ -21,6 +21,8 @@ from lnml.proofs.slopes import Slopes
 LARGEST = 1e8
 # A bound for all metrics is preferred to a larger one, up to this relative difference.
 WORTH_A_LIMIT = 1e-6
+# A pair does not differ along a direction if it differs by less than this share of others.
+UNSEEN = 1e-10
 # Times a dominating matrix is enlarged before its proof is given up.
 TRIALS = 6
 
@@ -89,6 +91,14 @@ def push_moment(pairs: Pairs, slopes: Slopes, coordinates: np.ndarray) -> Moment
     """Sum of slope * (z_ij z_ij^T - z_il z_il^T) over triplets."""
     i, j, weights, summed = slope_edges(pairs, slopes)
     return moment(pairs.rows, i, j, weights, coordinates, summed)
+
+
+def unseen(pairs: Pairs, slopes: Slopes, directions: np.ndarray) -> Slopes:
+    """Return the slopes of triplets whose impostors do not differ along directions (d, m)."""
+    v = pairs.rows[pairs.i[slopes.target]] - pairs.rows[slopes.impostor]
+    along = np.abs(v @ directions).max(axis=1, initial=0.0)
+    kept = along <= UNSEEN * along.max(initial=0.0)
+    return Slopes(*(part[kept] for part in slopes))
 
 
 def slope_total(slopes: Slopes, weight: float) -> float:

@@ -53,6 +53,11 @@ class Slopes(NamedTuple):
         """Return the slopes times a share of at most one."""
         return self._replace(value=share * self.value)
 
+    def duals(self) -> dict[str, np.ndarray]:
+        """Return the slopes as a certificate lists them."""
+        triplets = np.stack([self.target, self.impostor], axis=1)
+        return {"triplets": triplets, "slopes": self.value}
+
     def per_target(self, n_targets: int) -> np.ndarray:
         """Sum of the slopes of every target pair."""
         return np.bincount(self.target, self.value, n_targets)
