@@ -180,7 +180,11 @@ def _check_objective(verdict, model, objective, dtype):
     exact = objective.at(model.components_)
     if hasattr(objective, "roots") and exact.value > 0:
         roots = objective.roots(((objective.V @ model.components_.astype(LONG).T) ** 2).sum(axis=1))
-        if abs(roots - 1) > ROOT_SUM[np.dtype(dtype)]:
+        # Components are rounded, and a root by no more than their rounding times |v|.
+        rounding = np.finfo(dtype).eps * np.sqrt(
+            ((np.abs(objective.V) @ np.abs(model.components_).T) ** 2).sum(axis=1)
+        )
+        if abs(roots - 1) > ROOT_SUM[np.dtype(dtype)] + rounding[objective.apart].sum():
             verdict.violations.append(f"the roots sum to {float(roots):.9g} instead of one")
     if share <= 1.0:
         return abs(LONG(model.objective_) - exact.value)

@@ -195,6 +195,9 @@ class RootRatio(Objective):
         self.similar = (same_class(y) if P is None else np.asarray(P) != 0).ravel()
         self.apart = (y[:, None] != y).ravel()
         self.diagonal = diagonal
+        # The floor is 1e-12 of the Euclidean objective.
+        euclidean = self.terms((self.V**2).sum(axis=1))[0]
+        self.at_zero = 1e-6 * euclidean if np.isfinite(euclidean) else None
 
     def roots(self, D):
         """Sum of the roots."""

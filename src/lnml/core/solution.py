@@ -83,6 +83,8 @@ class Proof:
         A lower bound of the objective over all metrics, its own rounding taken off.
     floor : float
         Least number that a relative gap is relative to.
+    work : float
+        Multiplications that the proof takes, about.
     method : str
         Name of the objective in a stored certificate; empty if nothing can be proved.
     parameters : dict
@@ -99,6 +101,7 @@ class Proof:
     error: float
     bound: float | None = None
     floor: float = 0.0
+    work: float = np.inf
     method: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     coordinates: np.ndarray | None = None
@@ -135,7 +138,7 @@ class Solution:
     proof : Proof or None
         Where objective and bound come from.
     prove : callable or None
-        Maps components (r x d) to their proof, where none was asked for yet.
+        Maps components (r x d), and whether to use long double, to their proof.
     """
 
     components: np.ndarray
@@ -148,4 +151,4 @@ class Solution:
     stopped: bool = False
     targets: Neighborhoods | None = None
     proof: Proof | None = None
-    prove: Callable[[np.ndarray], Proof] | None = None
+    prove: Callable[[np.ndarray, bool], Proof] | None = None

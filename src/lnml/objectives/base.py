@@ -103,10 +103,13 @@ class Objective(Protocol):
         allows that.
         """
 
-    def prove(self, task: Any, found: np.ndarray, components: np.ndarray) -> Proof:
+    def prove(
+        self, task: Any, found: np.ndarray, components: np.ndarray, wide: bool = False
+    ) -> Proof:
         """Return the objective of components (r x d) as returned, and what is proved about it.
 
-        ``found`` are the same components in the coordinates of the task.
+        ``found`` are the same components in the coordinates of the task. ``wide`` asks for
+        long double, which is slow and needed where columns are nearly equal.
         """
 
 

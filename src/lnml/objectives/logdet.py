@@ -99,7 +99,9 @@ class LogDetObjective:
         """Return the task; there are no targets but the constraints."""
         return LogDetTask(self.constraints, self.gamma)
 
-    def prove(self, task: LogDetTask, found: np.ndarray, components: np.ndarray) -> Proof:
+    def prove(
+        self, task: LogDetTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+    ) -> Proof:
         """Return the objective of components (d x d) as returned, and the proved bound."""
         vectors, similar = self.constraints
         value = logdet_objective(vectors, similar, self.gamma, components)

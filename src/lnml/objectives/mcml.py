@@ -65,9 +65,11 @@ class MCMLObjective:
         conditioning = whiten_pull(kernels, self.training.points, targets, weights)
         return MCMLTask(kernels, conditioning, sizes, targets, weights)
 
-    def prove(self, task: MCMLTask, found: np.ndarray, components: np.ndarray) -> Proof:
+    def prove(
+        self, task: MCMLTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+    ) -> Proof:
         """Return the objective of components (r x d) as returned, and the proved bound."""
-        return prove_mcml(self.training, task, components)
+        return prove_mcml(self.training, task, components, wide)
 
 
 class MCMLTask(Task):

@@ -38,9 +38,11 @@ class NCAObjective:
         kernels, points = self.training.kernels, self.training.points
         return NCATask(kernels, whiten_pull(kernels, points, None))
 
-    def prove(self, task: NCATask, found: np.ndarray, components: np.ndarray) -> Proof:
+    def prove(
+        self, task: NCATask, found: np.ndarray, components: np.ndarray, wide: bool = False
+    ) -> Proof:
         """Return the objective of components (r x d) as returned; nothing bounds it."""
-        return prove_nca(self.training, components)
+        return prove_nca(self.training, components, wide)
 
 
 class NCATask(Task):

@@ -57,6 +57,7 @@ def prove_ratio(
         value.error,
         bound=0.0,
         floor=floor,
+        work=3.0 * len(pairs.data) ** 2 * components.size,
         method="mmc",
         parameters={"diagonal": bool(task.diagonal)},
         coordinates=coordinates,

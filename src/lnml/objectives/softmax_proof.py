@@ -19,10 +19,10 @@ from lnml.proofs.softmax import SoftmaxDual, divergence, entropy_bound, wrong_ne
 
 
 def prove_mcml(
-    training: TrainingSet, task: Any, components: np.ndarray
+    training: TrainingSet, task: Any, components: np.ndarray, wide: bool
 ) -> Proof:
     """Return what :meth:`lnml.objectives.mcml.MCMLObjective.prove` says."""
-    rows = host_rows(training)
+    rows = host_rows(training, wide)
     conditioning = for_proof(
         training.kernels, training.points, task.coordinates, task.targets, task.weights
     )
@@ -34,6 +34,7 @@ def prove_mcml(
         value.error,
         bound=0.0,
         floor=FLOOR_SHARE * task.objective_at_zero,
+        work=3.0 * len(rows.data) ** 2 * components.size,
         method="mcml",
         coordinates=coordinates,
         duals=_target_duals(training, task.targets),
@@ -62,16 +63,18 @@ def prove_mcml(
     )
 
 
-def prove_nca(training: TrainingSet, components: np.ndarray) -> Proof:
+def prove_nca(training: TrainingSet, components: np.ndarray, wide: bool) -> Proof:
     """Return the objective of NCA at components (r x d) as returned."""
-    value = wrong_neighbors(host_rows(training), components)
-    return Proof(value.value, value.error)
+    rows = host_rows(training, wide)
+    value = wrong_neighbors(rows, components)
+    return Proof(value.value, value.error, work=len(rows.data) ** 2 * components.size)
 
 
-def host_rows(training: TrainingSet) -> Rows:
-    """Return the rows in float64 on the host."""
+def host_rows(training: TrainingSet, wide: bool) -> Rows:
+    """Return the rows on the host, in float64 or, if ``wide``, in long double."""
     data = training.kernels.arrays.to_host(training.points.data)
-    return Rows(np.asarray(data, dtype=np.float64), training.points.class_start)
+    dtype = np.longdouble if wide else np.float64
+    return Rows(np.asarray(data, dtype=dtype), training.points.class_start)
 
 
 def host_pairs(training: TrainingSet, targets: Pattern) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,8 @@ class FinishedTriplets:
         The metric in the coordinates of the task.
     components : ndarray of shape (r, d)
         The metric as it is returned.
+    wide : bool
+        Whether sums are in long double.
 
     Attributes
     ----------
@@ -43,13 +45,19 @@ class FinishedTriplets:
     objective: float = np.inf
 
     def __init__(
-        self, training: TrainingSet, task: TripletTask, found: np.ndarray, components: np.ndarray
+        self,
+        training: TrainingSet,
+        task: TripletTask,
+        found: np.ndarray,
+        components: np.ndarray,
+        wide: bool,
     ) -> None:
         self.kernels, self.points = training.kernels, training.points
         self.task, self.found, self.components = task, found, components
         self.pattern = self.kernels.pattern(task.targets).to_host()
         i, j = self.pattern.pairs()
-        rows = np.asarray(self.kernels.arrays.to_host(self.points.data), dtype=np.float64)
+        dtype = np.longdouble if wide else np.float64
+        rows = np.asarray(self.kernels.arrays.to_host(self.points.data), dtype=dtype)
         self.pairs = Pairs(rows, i, j)
         self.targets = Lengths(*squared_lengths(rows, i, j, components))
 

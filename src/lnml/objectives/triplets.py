@@ -76,9 +76,11 @@ class TripletObjective(ABC):
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
         """Return what slopes prove; error, floor and targets are filled in elsewhere."""
 
-    def prove(self, task: TripletTask, found: np.ndarray, components: np.ndarray) -> Proof:
+    def prove(
+        self, task: TripletTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+    ) -> Proof:
         """Return the objective at components (r x d) as returned, and the proved bound."""
-        finished = FinishedTriplets(self.training, task, found, components)
+        finished = FinishedTriplets(self.training, task, found, components, wide)
         value = self.metric_value(finished).plus(finished.hinges(), self.hinge_weight)
         finished.objective = value.value
         proof = self.proved(finished, task.dual())
@@ -87,6 +89,7 @@ class TripletObjective(ABC):
             proof,
             error=value.error,
             floor=FLOOR_SHARE * task.objective_at_zero,
+            work=3.0 * (len(targets) + len(proof.duals["slopes"])) * components.size,
             duals={"targets": targets, **proof.duals},
         )
 

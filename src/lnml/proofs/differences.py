@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnml.proofs.rounding import gamma
+from lnml.proofs.rounding import UNIT, gamma
 
 # Pairs worked on at once.
 CHUNK = 4096
@@ -51,6 +51,11 @@ def entrywise(share: float, squares: np.ndarray) -> np.ndarray:
     return share * squares.size * squares
 
 
+def unit_of(rows: np.ndarray) -> float:
+    """Half the distance from one to the next number of the type of some rows."""
+    return 0.5 * float(np.finfo(rows.dtype).eps)
+
+
 def squared_lengths(
     rows: np.ndarray, i: np.ndarray, j: np.ndarray, components: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -59,23 +64,23 @@ def squared_lengths(
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        The data, in float64.
+        The data, in float64 or long double: their type is that of all sums.
     i, j : ndarrays of int, shape (m,)
         The pairs.
     components : ndarray of shape (r, d)
         L.
     """
     rank, dimension = components.shape
-    sizes = np.linalg.norm(components, axis=0)
+    sizes, unit = np.linalg.norm(components, axis=0), unit_of(rows)
     lengths, errors = np.empty(i.size), np.empty(i.size)
     for lo in range(0, i.size, CHUNK):
         part = slice(lo, lo + CHUNK)
         v = rows[i[part]] - rows[j[part]]
         z = v @ components.T
         lengths[part] = np.einsum("ij,ij->i", z, z)
-        shift = gamma(dimension + 3) * (np.abs(v) @ sizes)
+        shift = gamma(dimension + 3, unit) * (np.abs(v) @ sizes)
         errors[part] = 2.0 * np.sqrt(lengths[part]) * shift + shift**2
-    return lengths, errors + gamma(rank + 2) * lengths
+    return lengths, 1.01 * errors + (gamma(rank + 2, unit) + 2.0 * UNIT) * lengths
 
 
 def moment(
@@ -91,7 +96,7 @@ def moment(
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        The data, in float64.
+        The data, in float64 or long double: their type is that of all sums.
     i, j : ndarrays of int, shape (m,)
         The pairs.
     weights : ndarray of shape (m,)
@@ -102,7 +107,9 @@ def moment(
         Number of terms that each weight is itself a sum of.
     """
     dimension, width = coordinates.shape
-    total, squares, columns = np.zeros((width, width)), np.zeros(width), np.zeros(dimension)
+    unit, dtype = unit_of(rows), rows.dtype
+    total = np.zeros((width, width), dtype)
+    squares, columns = np.zeros(width, dtype), np.zeros(dimension, dtype)
     for lo in range(0, i.size, CHUNK):
         part = slice(lo, lo + CHUNK)
         v, weight = rows[i[part]] - rows[j[part]], weights[part]
@@ -111,10 +118,15 @@ def moment(
         squares += size @ z**2
         columns += size @ v**2
     # The roots of the sums of squares of z and of its rounding, by Minkowski's inequality.
-    shift = gamma(dimension + 3) * (np.sqrt(columns) @ np.abs(coordinates))
+    shift = gamma(dimension + 3, unit) * (np.sqrt(columns) @ np.abs(coordinates))
     squares = (np.sqrt(squares) + shift) ** 2 * (1.0 + gamma(i.size + 8))
-    n_terms = min(i.size, CHUNK) + i.size // CHUNK + summed + 4
-    return Moment(total, squares, _product_error(np.sqrt(squares), shift, gamma(n_terms)))
+    n_terms = min(i.size, CHUNK) + i.size // CHUNK + 4
+    # Weights are sums in float64, and so is the matrix that is returned.
+    share = gamma(n_terms, unit) + gamma(summed + 2)
+    sizes, shift = (part.astype(np.float64) for part in (np.sqrt(squares), shift))
+    return Moment(
+        total.astype(np.float64), sizes**2, _product_error(sizes, shift, share)
+    )
 
 
 def _product_error(sizes: np.ndarray, shifts: np.ndarray, share: float) -> np.ndarray:
@@ -143,12 +155,13 @@ def column_moments(
     """
     dimension, width = columns.shape
     total, error, squares = np.zeros(width), np.zeros(width), np.zeros(width)
+    unit = unit_of(rows)
     for lo in range(0, i.size, CHUNK):
         part = slice(lo, lo + CHUNK)
         v, weight = rows[i[part]] - rows[j[part]], weights[part]
         z, size = v @ columns, np.abs(weight)
-        shift = gamma(dimension + 3) * (np.abs(v) @ np.abs(columns))
-        total += weight @ z**2
-        squares += size @ z**2
-        error += size @ (2.0 * np.abs(z) * shift + shift**2)
+        shift = gamma(dimension + 3, unit) * (np.abs(v) @ np.abs(columns))
+        total += (weight @ z**2).astype(np.float64)
+        squares += (size @ z**2).astype(np.float64)
+        error += (size @ (2.0 * np.abs(z) * shift + shift**2)).astype(np.float64)
     return total, 1.01 * error + gamma(i.size + 8) * squares

@@ -20,8 +20,14 @@ from lnml.solvers.ratio import solve_ratio
 from lnml.solvers.run import Run
 from lnml.solvers.smooth import solve_smooth
 
+# An objective is computed again in long double if rounding may have moved it by this share,
+# and if that takes no more multiplications than this.
+ROUGH = 1e-10
+WIDE_WORK = 2e8
 # How often a solve goes on where less was proved than its solver saw.
 ATTEMPTS = 3
+# A proved gap of this many times the tolerance will not be closed by more iterations.
+HOPELESS = 10.0
 # Each minimises a task to a tolerance and certifies what it found, in the task's coordinates. The
 # top of its file says what its tasks must have.
 Minimizer = Callable[[Any, np.ndarray, Run], Solution]
@@ -97,7 +103,8 @@ def solve(
             return solution  # a loose round: the next one changes its problem anyway
         solution = certified(solution, tol)
         left = max_iter - len(monitor.history)
-        if solution.converged or not found.converged or monitor.stopped or left < 1:
+        hopeless = solution.gap is None or solution.gap > HOPELESS * tol
+        if solution.converged or not found.converged or monitor.stopped or left < 1 or hopeless:
             break
         # What can be proved falls short of what the solver saw: go on, and aim further.
         start = found.components
@@ -111,23 +118,35 @@ def _prove(
     found: np.ndarray,
     learned: np.ndarray,
     components: np.ndarray,
+    wide: bool,
 ) -> Proof:
     """Prove what a task knows about components; those it found, or others."""
     if components is not learned:
         found = task.to_conditioned(components)
-    return objective.prove(task, found, components)
+    return objective.prove(task, found, components, wide)
+
+
+def _gap(proof: Proof) -> float:
+    """Gap of what was proved, relative to the objective or its floor."""
+    if proof.bound is None:
+        return 0.0
+    scale = max(proof.objective, proof.floor)
+    return max(proof.objective - proof.bound, 0.0) / scale if scale > 0.0 else 0.0
 
 
 def certified(solution: Solution, tol: float) -> Solution:
     """Return a solution with the objective and the bound that are proved for it."""
     if solution.prove is None or solution.proof is not None:
         return solution
-    proof = solution.prove(solution.components)
+    proof = solution.prove(solution.components, False)
+    # Nearly equal columns cost digits, which long double has.
+    rough = proof.error > ROUGH * abs(proof.objective)
+    short = solution.gap is not None and solution.gap <= tol < _gap(proof)
+    if (rough or short) and proof.work <= WIDE_WORK:
+        proof = solution.prove(solution.components, True)
     if proof.bound is None:
         return replace(solution, objective=proof.objective, proof=proof)
-    bound = min(proof.bound, proof.objective)
-    scale = max(proof.objective, proof.floor)
-    gap = (proof.objective - bound) / scale if scale > 0.0 else 0.0
+    bound, gap = min(proof.bound, proof.objective), _gap(proof)
     # A metric of low rank has converged by another rule, if the solver's own gap is large.
     by_gap = solution.gap is not None and solution.gap <= tol
     return replace(
