@@ -115,6 +115,26 @@ class Hinge(NamedTuple):
     target_distances: Any
 
 
+class EdgeScatter(NamedTuple):
+    """A sum of weight * v v^T over pairs, v = x_i - x_j, on the host.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (d, d)
+        The sum.
+    squares : ndarray of shape (d,)
+        Sum of |weight| * v_c^2.
+    left, right : ndarrays of shape (d,)
+        Entry (c, k) differs from the exact one by at most left_c * right_k, or by the same
+        with c and k exchanged.
+    """
+
+    matrix: np.ndarray
+    squares: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
 class RowSample(NamedTuple):
     """Some rows of a pattern, on the host.
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
+from lnml.core.pairs import EdgeScatter, Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
 from lnml.core.points import Columns, Embedding, Points
 
 
@@ -193,6 +193,15 @@ class Kernels(Protocol):
         """Lap(W + W^T) @ values for W = the sum of factor * weights over edges.
 
         Weights are in the order of the pattern; None stands for ones.
+        """
+
+    def edge_scatter(
+        self, points: Points, edges: list[tuple[Pattern, Any, float]], shift: np.ndarray
+    ) -> EdgeScatter:
+        """Sum of factor * weight * v v^T over edges, v = x_i - x_j, in float64.
+
+        ``shift`` is near the rows, so that what is left of them is short. A bound of the
+        rounding comes with the sum.
         """
 
     def log_normalizers(self, embedding: Embedding) -> Any:

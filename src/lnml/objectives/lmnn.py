@@ -9,6 +9,7 @@ from lnml.core.solution import Certificate, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
+from lnml.objectives.large_proof import prove_large
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
@@ -54,6 +55,8 @@ class LMNNObjective(TripletObjective):
 
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
         """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
+        if finished.large:
+            return prove_large(self.training, finished, slopes, self.hinge_weight)
         training, task = self.training, finished.task
         kernels, points = training.kernels, training.points
         conditioning = for_proof(kernels, points, task.coordinates, task.targets)

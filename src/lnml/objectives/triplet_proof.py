@@ -16,6 +16,12 @@ from lnml.proofs.objective import Lengths, Value, hinge_sum
 from lnml.proofs.rounding import gamma
 
 
+# Multiplications of target differences with components, above which a fit is large.
+LARGE = 2e9
+# Largest rounding of a length that a search for impostors is widened by.
+MOST_SHIFT = 0.1
+
+
 class FinishedTriplets:
     """The triplets of a finished fit, at the metric it returns.
 
@@ -56,27 +62,44 @@ class FinishedTriplets:
         self.task, self.found, self.components = task, found, components
         self.pattern = self.kernels.pattern(task.targets).to_host()
         i, j = self.pattern.pairs()
-        dtype = np.longdouble if wide else np.float64
-        rows = np.asarray(self.kernels.arrays.to_host(self.points.data), dtype=dtype)
+        # Differences of many long rows take longer than a fit: the device embeds rows first.
+        self.large = i.size * components.size > LARGE
+        self.embedding = self.kernels.embed(self.points, components)
+        self.rounding = embedding_error(self.kernels.columns(self.points), self.points, components)
+        rows = self.kernels.arrays.to_host(self.points.data)
+        if not self.large:
+            rows = np.asarray(rows, dtype=np.longdouble if wide else np.float64)
         self.pairs = Pairs(rows, i, j)
-        self.targets = Lengths(*squared_lengths(rows, i, j, components))
+        self.targets = self._lengths(i, j, task.targets)
+
+    def _lengths(self, i: np.ndarray, j: np.ndarray, pattern: Pattern) -> Lengths:
+        """Squared distances of pairs, which a pattern lists on the device."""
+        if not self.large:
+            return Lengths(*squared_lengths(self.pairs.rows, i, j, self.components))
+        kernels = self.kernels
+        values = kernels.arrays.to_host(kernels.distances(self.embedding, pattern))
+        shift = 2.0 * self.rounding
+        unit = 0.5 * self.points.precision
+        errors = 2.0 * np.sqrt(values) * shift + shift**2
+        return Lengths(values, errors + gamma(len(self.components) + 2, unit) * values)
 
     def hinges(self) -> Value:
         """Sum of the hinges of all triplets."""
-        rows, impostors = self._candidates()
-        lengths = Lengths(*squared_lengths(self.pairs.rows, rows, impostors, self.components))
-        return hinge_sum(self.targets, self.pattern.indptr, lengths, rows)
+        rows, impostors, pattern = self._candidates()
+        return hinge_sum(
+            self.targets, self.pattern.indptr, self._lengths(rows, impostors, pattern), rows
+        )
 
-    def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
+    def _candidates(self) -> tuple[np.ndarray, np.ndarray, Pattern]:
         """Return all pairs (row, impostor) whose hinges may be above zero."""
-        kernels, arrays = self.kernels, self.kernels.arrays
-        embedding = kernels.embed(self.points, self.components)
+        kernels, arrays, embedding = self.kernels, self.kernels.arrays, self.embedding
         # Rows without targets have no reach.
         reach = np.full(self.points.n_rows, -np.inf)
         filled = np.flatnonzero(self.pattern.sizes)
         upper = 1.0 + self.targets.values + self.targets.errors
         reach[filled] = np.maximum.reduceat(upper, self.pattern.indptr[filled])
-        shift = 2.0 * embedding_error(kernels.columns(self.points), self.points, self.components)
+        # More cannot be told apart by coordinates of this type.
+        shift = min(2.0 * self.rounding, MOST_SHIFT)
         radius = (np.sqrt(np.maximum(reach, 0.0)) + shift) ** 2
         radius = np.where(reach > 0.0, radius * (1.0 + 1e-9), -np.inf)
         pattern = self.task.impostors
@@ -86,13 +109,18 @@ class FinishedTriplets:
             radius, arrays.to_host(pattern.sizes)
         )
         rows, impostors = kernels.pattern(pattern).to_host().pairs()
-        return rows[near], impostors[near]
+        rows, impostors = rows[near], impostors[near]
+        counts = np.bincount(rows, minlength=self.points.n_rows)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return rows, impostors, kernels.pattern(Pattern(indptr, impostors.astype(np.int32)))
 
     def _known(self, radius: np.ndarray) -> Pattern | None:
         """Return what the last search found, if it was made here and looked far enough."""
         search, points = self.task.last_search, self.task.points
         if search is None or not search.made_at(self.found):
             return None
+        if self.large:
+            return search.found
         shift = 2.0 * embedding_error(self.kernels.columns(points), points, self.found)
         # Its rows were mapped: the rounding of that comes on top.
         matrix = np.linalg.norm(self.task.coordinates.matrix, axis=1) * np.linalg.norm(self.found)

@@ -97,6 +97,7 @@ class TripletTask(Task, ABC):
         self.impostors = impostors
         self.precision = points.precision
         self.known: Search | None = None
+        self.dual_bound = 0.0
         self._dual: Slopes | tuple[np.ndarray, float, WorkingSet] | None = None
         self.last_search: Search | None = None
         nobody = Pattern(np.zeros(points.n_rows + 1, np.int64), np.zeros(0, np.int32))
@@ -190,17 +191,18 @@ class TripletTask(Task, ABC):
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Choose what the next steps aim at, if that may cost ``worth``; here nothing changes."""
 
-    def keep_dual(self, components: np.ndarray, smoothing: float, share: float) -> None:
-        """Keep a share of the slopes at a metric, the one evaluated last, as the dual point.
+    def keep_dual(self, components: np.ndarray, smoothing: float, seen: Certificate) -> None:
+        """Keep slopes at a metric, the one evaluated last, in the dual point of the bound.
 
         The slopes themselves are computed when they are asked for.
         """
-        if share == 1.0:
+        self.dual_bound = seen.bound
+        if seen.share == 1.0:
             self._dual = components, smoothing, self.working
-        elif share > 0.0:
+        elif seen.share > 0.0:
             before = self.dual()
             self._dual = components, smoothing, self.working
-            self._dual = before.mixed(self.dual(), share)
+            self._dual = before.mixed(self.dual(), seen.share)
 
     def dual(self) -> Slopes:
         """Return the dual point that was kept."""

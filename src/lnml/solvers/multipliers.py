@@ -57,8 +57,8 @@ class HingeTask(Protocol):
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Choose what the next steps aim at, if that may cost ``worth`` of the objective."""
 
-    def keep_dual(self, components: np.ndarray, smoothing: float, share: float) -> None:
-        """Keep a share of the slopes at a metric, the one evaluated last, as the dual point."""
+    def keep_dual(self, components: np.ndarray, smoothing: float, seen: Certificate) -> None:
+        """Keep slopes at a metric, the one evaluated last, in the dual point of the bound."""
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""
@@ -77,7 +77,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     start = task.evaluate(components, smoothing)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
-    task.keep_dual(components, smoothing, 1.0)
+    task.keep_dual(components, smoothing, start)
     gap = relative_gap(objective, bound, task.objective_at_zero)
     objectives, margin, softness = [objective], MARGIN, 1.0
     if gap <= tol:
@@ -100,7 +100,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             best, objective = _times(components, seen.multiple), seen.objective
         if seen.bound > bound:
             bound = seen.bound
-            task.keep_dual(components, smoothing, seen.share)
+            task.keep_dual(components, smoothing, seen)
         gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
         converged = gap <= tol or (not full_rank and stalled(objectives, tol))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn import get_config
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
+from lnml.core.pairs import EdgeScatter, Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
 from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.cpu import assignment as _assignment
 from lnml.kernels.cpu import columns as _columns
@@ -160,6 +160,14 @@ class CPUKernels(Kernels):
         self, edges: list[tuple[Pattern, np.ndarray | None, float]], values: np.ndarray
     ) -> np.ndarray:
         return _laplacian.laplacian(edges, values)
+
+    def edge_scatter(
+        self,
+        points: Points,
+        edges: list[tuple[Pattern, np.ndarray, float]],
+        shift: np.ndarray,
+    ) -> EdgeScatter:
+        return _laplacian.edge_scatter(points, edges, shift)
 
     def log_normalizers(self, embedding: Embedding) -> np.ndarray:
         return _softmax.log_normalizers(embedding)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lnml.core.pairs import Hinge, Pattern, WorkingSet
+from lnml.core.pairs import EdgeScatter, Hinge, Pattern, WorkingSet
+from lnml.core.points import Points
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
@@ -21,8 +22,52 @@ def laplacian(
     that every row gathers its own sum: no two threads write to one row.
     """
     n, width = values.shape
+    indptr, indices, data = _both_ways(edges, n)
+    out = np.zeros((n, width), dtype=values.dtype)
+    run_tiles(
+        lambda tile: _gather(indptr, indices, data, values, tile[0], tile[1], out),
+        row_tiles(n, _ROWS_PER_TILE),
+    )
+    return out
+
+
+def edge_scatter(
+    points: Points, edges: list[tuple[Pattern, np.ndarray | None, float]], shift: np.ndarray
+) -> EdgeScatter:
+    """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`.
+
+    It is X^T Lap X: a tile of rows of Lap X is gathered and multiplied at once. A gathered
+    sum is off by a share of the sum of its sizes, a product by a share of those of its factors.
+    """
+    rows, (n, width) = points.data, points.data.shape
+    indptr, indices, data = _both_ways(edges, n)
+
+    def of_tile(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
+        lo, hi = tile
+        moved, sizes = np.zeros((2, hi - lo, width))
+        squares = np.zeros(width)
+        _gather_sizes(indptr, indices, data, rows, lo, hi, moved, sizes, squares)
+        centred = rows[lo:hi] - shift
+        lengths = np.einsum("ij,ij->j", sizes, sizes), np.einsum("ij,ij->j", centred, centred)
+        return moved.T @ centred, squares, *lengths
+
+    tiles = row_tiles(n, _ROWS_PER_TILE)
+    parts = run_tiles(of_tile, tiles)
+    matrix, squares, moved, centred = (sum(column) for column in zip(*parts, strict=True))
+    n_terms = _ROWS_PER_TILE + len(tiles) + int(np.diff(indptr).max()) + 8
+    share = n_terms * 0.5 * np.finfo(np.float64).eps * 1.01
+    # Each pair was met from both its ends.
+    return EdgeScatter(
+        0.5 * (matrix + matrix.T), 0.5 * squares, share * np.sqrt(moved), np.sqrt(centred)
+    )
+
+
+def _both_ways(
+    edges: list[tuple[Pattern, np.ndarray | None, float]], n_rows: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges of every row, in both directions, in CSR form with their weights."""
     edges = [(p, np.ones(p.size) if w is None else w, factor) for p, w, factor in edges]
-    counts = np.zeros(n + 1, dtype=np.int64)
+    counts = np.zeros(n_rows + 1, dtype=np.int64)
     for pattern, weights, _ in edges:
         _count(pattern.indptr, pattern.indices, weights, counts)
     indptr = np.cumsum(counts)
@@ -31,12 +76,7 @@ def laplacian(
     position = indptr[:-1].copy()
     for pattern, weights, factor in edges:
         _fill(pattern.indptr, pattern.indices, weights, factor, position, indices, data)
-    out = np.zeros((n, width), dtype=values.dtype)
-    run_tiles(
-        lambda tile: _gather(indptr, indices, data, values, tile[0], tile[1], out),
-        row_tiles(n, _ROWS_PER_TILE),
-    )
-    return out
+    return indptr, indices, data
 
 
 def slope_laplacian(working: WorkingSet, terms: Hinge, values: np.ndarray) -> np.ndarray:
@@ -84,3 +124,18 @@ def _gather(indptr, indices, data, values, lo, hi, out):
                 total[k] += weight * (values[i, k] - values[j, k])
         for k in range(width):
             out[i, k] = total[k]
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _gather_sizes(indptr, indices, data, rows, lo, hi, moved, sizes, squares):
+    """Sum weight * v, its size and |weight| * v^2 over the edges of rows lo..hi, in float64."""
+    for i in range(lo, hi):
+        for e in range(indptr[i], indptr[i + 1]):
+            weight = data[e]
+            j = indices[e]
+            for k in range(rows.shape[1]):
+                v = np.float64(rows[i, k]) - np.float64(rows[j, k])
+                step = weight * v
+                moved[i - lo, k] += step
+                sizes[i - lo, k] += abs(step)
+                squares[k] += abs(step * v)

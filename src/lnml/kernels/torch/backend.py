@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lnml.core.pairs import Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
+from lnml.core.pairs import EdgeScatter, Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
 from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.torch import assignment as _assignment
@@ -177,6 +177,15 @@ class TorchKernels(Kernels):
     ) -> torch.Tensor:
         there = [(self.pattern(pairs), weights, factor) for pairs, weights, factor in edges]
         return _laplacian.laplacian(there, values, self.room)
+
+    def edge_scatter(
+        self,
+        points: Points,
+        edges: list[tuple[Pattern, torch.Tensor, float]],
+        shift: np.ndarray,
+    ) -> EdgeScatter:
+        there = [(self.pattern(pairs), weights, factor) for pairs, weights, factor in edges]
+        return _laplacian.edge_scatter(points, there, self.room)
 
     def log_normalizers(self, embedding: Embedding) -> torch.Tensor:
         return _softmax.log_normalizers(embedding, self.room)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
-from lnml.core.pairs import Hinge
+from lnml.core.pairs import EdgeScatter, Hinge
+from lnml.core.points import Points
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
+from lnml.kernels.torch.basics import float64_zeros, to_numpy
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
 from lnml.kernels.torch.working_set import Joined, TorchWorkingSet, join
 
@@ -30,6 +33,27 @@ def slope_laplacian(
         _signed(working.candidates, terms.candidate_weights, -1.0),
     ]
     return _product(graph, weights, values, room)
+
+
+def edge_scatter(points: Points, edges: Edges, room: int) -> EdgeScatter:
+    """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`; differences need no shift."""
+    rows, width = points.data, points.n_features
+    total = float64_zeros((width, width), rows)
+    squares = float64_zeros((width,), rows)
+    n_terms = 8
+    for pattern, weights, factor in edges:
+        signed = _signed(pattern, weights, factor)
+        step = max(1, room // (32 * width))
+        n_terms += min(step, pattern.size) + pattern.size // step
+        for lo, hi in row_tiles(pattern.size, step):
+            first, second = pattern.rows[lo:hi].long(), pattern.indices[lo:hi].long()
+            v = rows[first].double() - rows[second].double()
+            weighted = v * signed[lo:hi, None]
+            total += weighted.T @ v
+            squares += (weighted * v).abs().sum(dim=0)
+    share = n_terms * 0.5 * float(np.finfo(np.float64).eps) * 1.01
+    matrix, found = to_numpy(total), to_numpy(squares)
+    return EdgeScatter(0.5 * (matrix + matrix.T), found, share * np.sqrt(found), np.sqrt(found))
 
 
 def _product(
