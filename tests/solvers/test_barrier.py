@@ -135,37 +135,47 @@ def test_few_iterations_are_not_convergence():
     assert len(found.history) == 1
 
 
+def dual_bound():
+    """A bound, and the metrics and shares that it was told to keep."""
+    kept = []
+    return _DualBound(lambda components, share: kept.append((components, share))), kept
+
+
+HERE, THERE = np.eye(2), 2.0 * np.eye(2)
+
+
 class TestDualBound:
     def test_a_feasible_point_proves_its_value(self):
-        dual = _DualBound()
-        assert dual.add(DualPoint(3.0, np.diag([0.1, 2.0])), objective=5.0)
+        dual, kept = dual_bound()
+        assert dual.add(DualPoint(3.0, np.diag([0.1, 2.0])), HERE)
         assert dual.bound == 3.0
-
-    def test_no_bound_above_an_objective(self):
-        dual = _DualBound()
-        dual.add(DualPoint(3.0, np.eye(2)), objective=2.5)
-        assert dual.bound == 2.5
+        assert kept == [([HERE], 0.0)]
 
     def test_a_bound_never_falls(self):
-        dual = _DualBound()
-        dual.add(DualPoint(3.0, np.eye(2)), objective=5.0)
-        assert dual.add(DualPoint(1.0, np.eye(2)), objective=5.0)
+        dual, kept = dual_bound()
+        dual.add(DualPoint(3.0, np.eye(2)), HERE)
+        assert dual.add(DualPoint(1.0, np.eye(2)), THERE)
         assert dual.bound == 3.0
+        assert len(kept) == 1
 
     @pytest.mark.parametrize("lowest", [-0.1, -1e-12, 0.0])
     def test_an_infeasible_point_alone_proves_nothing(self, lowest):
         """Zero counts as infeasible, since it may be rounding."""
-        dual = _DualBound()
-        assert not dual.add(DualPoint(3.0, np.diag([lowest, 2.0])), objective=5.0)
+        dual, kept = dual_bound()
+        assert not dual.add(DualPoint(3.0, np.diag([lowest, 2.0])), HERE)
         assert dual.bound == 0.0
+        assert not kept
 
     def test_of_a_mixture(self):
         """Half of each makes diag(-1, 2) and the identity feasible, and no less does."""
-        dual = _DualBound()
-        dual.add(DualPoint(1.0, np.eye(2)), objective=5.0)
-        assert not dual.add(DualPoint(3.0, np.diag([-1.0, 2.0])), objective=5.0)
+        dual, kept = dual_bound()
+        dual.add(DualPoint(1.0, np.eye(2)), HERE)
+        assert not dual.add(DualPoint(3.0, np.diag([-1.0, 2.0])), THERE)
         assert dual.bound == pytest.approx(2.0, rel=1e-4)
         assert dual.bound < 2.0
+        (first, second), share = kept[-1]
+        assert first is THERE and second is HERE
+        assert share == pytest.approx(0.5, rel=1e-4)
 
     @pytest.mark.parametrize("seed", range(10))
     def test_mixture_is_feasible(self, seed):
@@ -176,7 +186,8 @@ class TestDualBound:
         matrix = A + A.T
         matrix -= (np.linalg.eigvalsh(matrix)[0] + rng.uniform(0.01, 3.0)) * np.eye(4)
         feasible = DualPoint(1.0, B @ B.T + 1e-3 * np.eye(4))
-        share = _mixed_bound(DualPoint(0.0, matrix), feasible)
+        bound, share = _mixed_bound(DualPoint(0.0, matrix), feasible)
+        assert bound == pytest.approx(share)
         assert 0.0 < share <= 1.0
         mixture = (1.0 - share) * matrix + share * feasible.matrix
         assert np.linalg.eigvalsh(mixture)[0] >= -1e-12 * np.linalg.norm(mixture)

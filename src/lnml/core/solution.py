@@ -126,6 +126,8 @@ class Solution:
         (objective - bound) relative to the objective.
     converged : bool
         Whether the gap, or the method's stated stopping rule, met the tolerance.
+    short : bool
+        Whether the solver met its rule, and still less could be proved than was asked for.
     history : list of dict
         One record per iteration (or round).
     state : Any
@@ -138,7 +140,7 @@ class Solution:
     proof : Proof or None
         Where objective and bound come from.
     prove : callable or None
-        Maps components (r x d), and whether to use long double, to their proof.
+        Maps components (r x d) and the care to take to their proof.
     """
 
     components: np.ndarray
@@ -146,9 +148,10 @@ class Solution:
     bound: float | None = None
     gap: float | None = None
     converged: bool = True
+    short: bool = False
     history: list[Any] = field(default_factory=list)
     state: Any = None
     stopped: bool = False
     targets: Neighborhoods | None = None
     proof: Proof | None = None
-    prove: Callable[[np.ndarray, bool], Proof] | None = None
+    prove: Callable[[np.ndarray, int], Proof] | None = None

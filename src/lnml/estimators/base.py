@@ -100,18 +100,13 @@ class MetricEstimator(MahalanobisMetric):
             monitor.close()
             self._store(learned, given)
         solution = learned.solution
-        if learned.limit and not (solution.converged or solution.stopped):
-            self._warn_of_limit(learned)
-        elif learned.order is not None and self._proved_little(solution):
+        if solution.short and learned.order is not None and solution.gap is not None:
             X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
             names = getattr(self, "feature_names_in_", None)
             warn_of_little_proof(type(self).__name__, solution.gap, X, names)
+        elif learned.limit and not (solution.converged or solution.stopped):
+            self._warn_of_limit(learned)
         return self
-
-    def _proved_little(self, solution: Solution) -> bool:
-        """Whether a metric of full rank ended without the proof that was asked for."""
-        full_rank = solution.components.shape[0] == solution.components.shape[1]
-        return full_rank and solution.gap is not None and solution.gap > self.tol
 
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Return what was proved about the fit, in a form that anyone can check.
@@ -134,7 +129,7 @@ class MetricEstimator(MahalanobisMetric):
         if self.certificate_ is None:
             raise ValueError(
                 f"there is no certificate: {type(self).__name__} was fitted to pairs or triplets, "
-                f"or its problem is not convex, so that nothing can be proved (docs/certificates.md)"
+                f"or its problem is not convex and nothing can be proved (docs/certificates.md)"
             )
         if not X.shape[0] == len(y) == self._n_rows:
             raise ValueError(

@@ -16,6 +16,8 @@ ROW_DUALS = ("targets", "pairs")
 OUTLYING = 1e4
 # Columns whose standardised values differ by less than this are nearly equal.
 NEARLY_EQUAL = 1e-3
+# Share of a combination that a column must have to be named.
+TAKES_PART = 0.1
 # Columns whose spreads differ by more than this are of different scales.
 UNEVEN = 1e4
 
@@ -74,7 +76,8 @@ def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> No
         Column names.
     """
     labels = [f"column {k}" for k in range(X.shape[1])] if names is None else list(names)
-    causes = _outliers(X, labels) + _near_copies(X, labels) + _scales(X, labels)
+    causes = _outliers(X, labels) + (_near_copies(X, labels) or _dependent(X, labels))
+    causes += _scales(X, labels)
     cause = "; ".join(causes) or (
         "there may be too few rows for so many columns: reduce them first, for example with "
         "sklearn.decomposition.PCA"
@@ -104,14 +107,16 @@ def _outliers(X: np.ndarray, labels: list[str]) -> list[str]:
 def _least_step(X: np.ndarray) -> np.ndarray:
     """Median distance of neighbouring different values, for every column."""
     steps = np.diff(np.sort(X, axis=0), axis=0)
-    return np.array([np.median(step[step > 0.0]) if (step > 0.0).any() else 1.0 for step in steps.T])
+    return np.array(
+        [np.median(step[step > 0.0]) if (step > 0.0).any() else 1.0 for step in steps.T]
+    )
 
 
 def _near_copies(X: np.ndarray, labels: list[str]) -> list[str]:
     spread = X.std(axis=0)
     used = np.flatnonzero(spread > 0.0)
     scaled = (X[:, used] - X[:, used].mean(axis=0)) / spread[used]
-    said = []
+    said: list[str] = []
     for a in range(used.size):
         for sign in (1.0, -1.0):
             apart = np.sqrt(np.square(scaled - sign * scaled[:, a : a + 1]).mean(axis=0))
@@ -123,6 +128,21 @@ def _near_copies(X: np.ndarray, labels: list[str]) -> list[str]:
                         f"column, in place of one of them"
                     )
     return said
+
+
+def _dependent(X: np.ndarray, labels: list[str]) -> list[str]:
+    """Name the columns of a combination that hardly varies, although not exactly zero."""
+    spread = X.std(axis=0)
+    used = np.flatnonzero(spread > 0.0)
+    if used.size < 2 or used.size >= len(X):
+        return []
+    scaled = (X[:, used] - X[:, used].mean(axis=0)) / spread[used]
+    _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
+    if sizes[-1] > NEARLY_EQUAL * sizes[0]:
+        return []
+    part = np.argsort(-np.abs(rows[-1]))[:4]
+    named = [labels[used[k]] for k in sorted(part) if abs(rows[-1][k]) > TAKES_PART]
+    return [f"{', '.join(named)} depend on each other up to rounding: leave one of them out"]
 
 
 def _scales(X: np.ndarray, labels: list[str]) -> list[str]:

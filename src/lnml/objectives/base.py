@@ -17,7 +17,6 @@ from lnml.core.pairs import Pattern
 from lnml.core.solution import Proof
 from lnml.core.warm_start import Search, WarmStart
 
-
 # A gap is relative to the objective, or to this share of its value at M = 0: separable data
 # have an optimum near zero, where a plain ratio means nothing.
 FLOOR_SHARE = 1e-6
@@ -103,13 +102,12 @@ class Objective(Protocol):
         allows that.
         """
 
-    def prove(
-        self, task: Any, found: np.ndarray, components: np.ndarray, wide: bool = False
-    ) -> Proof:
+    def prove(self, task: Any, found: np.ndarray, components: np.ndarray, care: int = 0) -> Proof:
         """Return the objective of components (r x d) as returned, and what is proved about it.
 
-        ``found`` are the same components in the coordinates of the task. ``wide`` asks for
-        long double, which is slow and needed where columns are nearly equal.
+        ``found`` are the same components in the coordinates of the task. ``care`` is how much
+        rounding matters: 0 for ordinary columns, 1 for sums from differences of rows, 2 for
+        the same in long double.
         """
 
 

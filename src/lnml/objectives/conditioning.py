@@ -165,9 +165,7 @@ def scale_pull(
     )
 
 
-def _mapped(
-    kernels: Kernels, units: ColumnUnits, directions: np.ndarray, weight: float
-) -> Points:
+def _mapped(kernels: Kernels, units: ColumnUnits, directions: np.ndarray, weight: float) -> Points:
     """Return the rows along directions in which target pairs of some weight have scatter one."""
     rows = units.along(kernels, directions)
     # The largest distance in units of a typical difference of a target pair.
@@ -244,7 +242,7 @@ class ScaledBasis:
     @property
     def varies(self) -> np.ndarray:
         """Whether the data vary along each column of the basis, shape (m,)."""
-        return self.matrix.any(axis=0)
+        return np.asarray(self.matrix.any(axis=0))
 
 
 def scale_basis(

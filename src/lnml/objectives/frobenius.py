@@ -167,6 +167,7 @@ class WeightedBasisObjective(FrobeniusObjective):
             basis,
         )
         duals = slopes.scaled(bound.share).duals()
+        assert bound.dominator is not None, "weights always dominate"
         return Proof(
             finished.objective,
             0.0,

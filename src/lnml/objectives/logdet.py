@@ -100,7 +100,7 @@ class LogDetObjective:
         return LogDetTask(self.constraints, self.gamma)
 
     def prove(
-        self, task: LogDetTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+        self, task: LogDetTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (d x d) as returned, and the proved bound."""
         vectors, similar = self.constraints

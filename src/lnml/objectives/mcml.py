@@ -66,10 +66,10 @@ class MCMLObjective:
         return MCMLTask(kernels, conditioning, sizes, targets, weights)
 
     def prove(
-        self, task: MCMLTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+        self, task: MCMLTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (r x d) as returned, and the proved bound."""
-        return prove_mcml(self.training, task, components, wide)
+        return prove_mcml(self.training, task, components, care)
 
 
 class MCMLTask(Task):

@@ -82,10 +82,10 @@ class MMCObjective:
         return MMCTask(roots, conditioning, self.diagonal, targets)
 
     def prove(
-        self, task: MMCTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+        self, task: MMCTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (r x d) as returned, and the proved bound."""
-        rows, similar, duals = host_rows(self.training, wide), None, {}
+        rows, similar, duals = host_rows(self.training, care), None, {}
         if task.targets is not None:
             pairs = host_pairs(self.training, task.targets)
             similar, duals = lambda: iter([pairs]), {"targets": np.stack(pairs, axis=1)}
@@ -155,12 +155,12 @@ class GivenPairsObjective:
         return MMCTask(roots, conditioning, self.diagonal)
 
     def prove(
-        self, task: MMCTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+        self, task: MMCTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (r x d) as returned, and the proved bound."""
         # A difference is one from row 0, which is zero.
         data = np.vstack([np.zeros((1, self.differences.shape[1])), self.differences])
-        data = data.astype(np.longdouble if wide else np.float64)
+        data = data.astype(np.longdouble if care == 2 else np.float64)
         ends = [np.flatnonzero(chosen) + 1 for chosen in (self.similar, ~self.similar)]
         near, apart = ((end, np.zeros_like(end)) for end in ends)
         labelled = LabelledPairs(data, lambda: iter([near]), lambda: iter([apart]))

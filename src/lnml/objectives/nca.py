@@ -39,10 +39,10 @@ class NCAObjective:
         return NCATask(kernels, whiten_pull(kernels, points, None))
 
     def prove(
-        self, task: NCATask, found: np.ndarray, components: np.ndarray, wide: bool = False
+        self, task: NCATask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (r x d) as returned; nothing bounds it."""
-        return prove_nca(self.training, components, wide)
+        return prove_nca(self.training, components, care)
 
 
 class NCATask(Task):

@@ -56,10 +56,7 @@ class SquaredNorm(ABC):
         return half_square(outside @ outside.T)
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
-        """What a solve minimises beside the hinges, and its gradient in L' (r x e).
-
-        That is the norm, minus slack.
-        """
+        """Return the norm minus slack, which a solve minimises, and its gradient in L' (r x e)."""
         outside = components @ self.matrix.T
         gram = outside @ outside.T
         value = half_square(gram) - self.slack * float(np.vdot(components, components))

@@ -102,13 +102,14 @@ def tangent_bound(
     pull = no_moment(coordinates)
     for i, j in pairs.similar():
         pull = pull.plus(moment(pairs.data, i, j, np.ones(i.size), coordinates))
-    roots = [
-        np.sqrt(squared_lengths(pairs.data, i, j, components)[0]) for i, j in pairs.dissimilar()
-    ]
-    count = sum(each.size for each in roots)
-    typical = float(np.sqrt(sum(float(np.vdot(each, each)) for each in roots) / count))
+    total, count = 0.0, 0
+    for i, j in pairs.dissimilar():
+        total += float(squared_lengths(pairs.data, i, j, components)[0].sum())
+        count += i.size
+    typical = np.sqrt(total / max(count, 1))
     constant, push = 0.0, no_moment(coordinates)
-    for each, (i, j) in zip(roots, pairs.dissimilar(), strict=True):
+    for i, j in pairs.dissimilar():
+        each = np.sqrt(squared_lengths(pairs.data, i, j, components)[0])
         weights = 0.5 / np.maximum(each, LEAST_ROOT * typical)
         constant += float((0.25 / weights).sum())
         push = push.plus(moment(pairs.data, i, j, weights, coordinates))

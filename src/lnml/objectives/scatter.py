@@ -19,7 +19,7 @@ from lnml.kernels.protocol import Kernels
 # Directions with less than this share of the largest scatter are measured again.
 SHARE = 1e-6
 # Rows that differ by fewer roundings than this are equal.
-CONSTANT = 8.0
+CONSTANT = 4.0
 
 
 class ColumnUnits(NamedTuple):
@@ -73,8 +73,15 @@ class ColumnUnits(NamedTuple):
         return kernels.mapped(self.points, directions / self.scale[:, None], shift=self.mean)
 
     def noise(self, directions: np.ndarray) -> np.ndarray:
-        """Differences along each direction that rounding explains."""
-        return CONSTANT * self.rounding @ np.abs(directions)
+        """Spread along each direction that rounding explains.
+
+        Roundings of different columns are independent. Products in float64 have their own,
+        which float32 data do not notice.
+        """
+        factor = CONSTANT
+        if self.points.dtype == np.float64:
+            factor += np.sqrt(len(directions))
+        return factor * np.linalg.norm(self.rounding[:, None] * directions, axis=0)
 
 
 class Scatter(Protocol):
@@ -195,7 +202,7 @@ def whitened(scatter: Scatter, basis: np.ndarray, n_coarse: int) -> Whitened:
     """
     found = without = basis[:, :0]
     first_level = n_coarse if n_coarse == basis.shape[1] else 0
-    level_sizes = []
+    level_sizes: list[int] = []
     while basis.shape[1]:
         if level_sizes:
             n_coarse = level_sizes[0] if first_level else 0

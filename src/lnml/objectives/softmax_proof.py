@@ -12,29 +12,34 @@ from lnml.core.pairs import Pattern
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import FLOOR_SHARE
-from lnml.objectives.conditioning import for_proof
+from lnml.objectives.conditioning import Conditioning, for_proof
+from lnml.objectives.large_softmax import (
+    WideRows,
+    large_divergence,
+    large_dual,
+    large_pull,
+    large_wrong_neighbors,
+)
 from lnml.proofs.all_pairs import Rows, class_moment, mean_moment
 from lnml.proofs.differences import Moment, moment
+from lnml.proofs.objective import Value
 from lnml.proofs.softmax import SoftmaxDual, divergence, entropy_bound, wrong_neighbors
 
 
-def prove_mcml(
-    training: TrainingSet, task: Any, components: np.ndarray, wide: bool
-) -> Proof:
+def prove_mcml(training: TrainingSet, task: Any, components: np.ndarray, care: int) -> Proof:
     """Return what :meth:`lnml.objectives.mcml.MCMLObjective.prove` says."""
-    rows = host_rows(training, wide)
+    targets = task.targets
     conditioning = for_proof(
-        training.kernels, training.points, task.coordinates, task.targets, task.weights
+        training.kernels, training.points, task.coordinates, targets, task.weights
     )
-    coordinates = conditioning.matrix
-    ideal = _ideal(training, task.targets, rows)
-    value = divergence(rows, components, ideal)
+    sums = (_DeviceSums if care == 0 else _HostSums)(training, task, conditioning.matrix, care)
+    value, coordinates = sums.objective(components), conditioning.matrix
     proof = Proof(
         value.value,
         value.error,
         bound=0.0,
         floor=FLOOR_SHARE * task.objective_at_zero,
-        work=3.0 * len(rows.data) ** 2 * components.size,
+        work=3.0 * training.points.n_rows**2 * components.size,
         method="mcml",
         coordinates=coordinates,
         duals=_target_duals(training, task.targets),
@@ -42,13 +47,11 @@ def prove_mcml(
     metrics, share = task.dual
     if not metrics:
         return proof
-    counts = np.diff(ideal.indptr) > 0
     metrics = [task.to_original(each, len(each)) for each in metrics]
-    duals = [SoftmaxDual(*mean_moment(rows, each, counts, coordinates)) for each in metrics]
-    pull = _pull(rows, ideal, task.targets, coordinates)
+    duals = [sums.dual(each, conditioning) for each in metrics]
     inside = conditioning.to_conditioned(components)
     size = float(np.vdot(inside, inside))
-    bound = entropy_bound(pull, duals, share, task.log_sizes, size)
+    bound = entropy_bound(sums.pull(), duals, share, task.log_sizes, size)
     shares = [1.0] if len(metrics) == 1 else [1.0 - bound.share, bound.share]
     return replace(
         proof,
@@ -63,17 +66,66 @@ def prove_mcml(
     )
 
 
-def prove_nca(training: TrainingSet, components: np.ndarray, wide: bool) -> Proof:
+class _HostSums:
+    """Sums over all pairs from differences of rows, on the host."""
+
+    def __init__(
+        self, training: TrainingSet, task: Any, coordinates: np.ndarray, care: int
+    ) -> None:
+        self.rows, self.coordinates = host_rows(training, care), coordinates
+        self.targets, self.ideal = task.targets, _ideal(training, task.targets, self.rows)
+
+    def objective(self, components: np.ndarray) -> Value:
+        """Return the objective at components (r x d)."""
+        return divergence(self.rows, components, self.ideal)
+
+    def dual(self, metric: np.ndarray, conditioning: Conditioning) -> SoftmaxDual:
+        """Return the dual point of a metric, given as components (r x d)."""
+        counts = np.diff(self.ideal.indptr) > 0
+        return SoftmaxDual(*mean_moment(self.rows, metric, counts, self.coordinates))
+
+    def pull(self) -> Moment:
+        """Return the scatter of p0."""
+        return _pull(self.rows, self.ideal, self.targets, self.coordinates)
+
+
+class _DeviceSums:
+    """The same by the device, from rows that are mapped first: fast, with more rounding."""
+
+    def __init__(
+        self, training: TrainingSet, task: Any, coordinates: np.ndarray, care: int
+    ) -> None:
+        self.training, self.targets, self.log_sizes = training, task.targets, task.log_sizes
+        self.rows = WideRows.of(training, coordinates, task.points.far)
+
+    def objective(self, components: np.ndarray) -> Value:
+        """Return the objective at components (r x d)."""
+        return large_divergence(self.training, components, self.targets, self.log_sizes)
+
+    def dual(self, metric: np.ndarray, conditioning: Conditioning) -> SoftmaxDual:
+        """Return the dual point of a metric, given as components (r x d)."""
+        inner = conditioning.to_conditioned(metric)
+        return large_dual(self.training, self.rows, inner, self.targets)
+
+    def pull(self) -> Moment:
+        """Return the scatter of p0."""
+        return large_pull(self.training, self.rows, self.targets)
+
+
+def prove_nca(training: TrainingSet, components: np.ndarray, care: int) -> Proof:
     """Return the objective of NCA at components (r x d) as returned."""
-    rows = host_rows(training, wide)
-    value = wrong_neighbors(rows, components)
-    return Proof(value.value, value.error, work=len(rows.data) ** 2 * components.size)
+    if care == 0:
+        value = large_wrong_neighbors(training, components)
+    else:
+        value = wrong_neighbors(host_rows(training, care), components)
+    work = float(training.points.n_rows**2 * components.size)
+    return Proof(value.value, value.error, work=work)
 
 
-def host_rows(training: TrainingSet, wide: bool) -> Rows:
-    """Return the rows on the host, in float64 or, if ``wide``, in long double."""
+def host_rows(training: TrainingSet, care: int) -> Rows:
+    """Return the rows on the host, in float64 or, with a care of 2, in long double."""
     data = training.kernels.arrays.to_host(training.points.data)
-    dtype = np.longdouble if wide else np.float64
+    dtype = np.longdouble if care == 2 else np.float64
     return Rows(np.asarray(data, dtype=dtype), training.points.class_start)
 
 
@@ -108,4 +160,5 @@ def _pull(
     if targets is None:
         return class_moment(rows, 1.0 / np.maximum(np.diff(rows.class_start) - 1, 1), coordinates)
     pairs = ideal.tocoo()
-    return moment(rows.data, *pairs.coords, pairs.data, coordinates)
+    i, j = pairs.coords
+    return moment(rows.data, i, j, pairs.data, coordinates)

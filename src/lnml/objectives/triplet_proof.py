@@ -15,7 +15,6 @@ from lnml.proofs.hinges import Pairs
 from lnml.proofs.objective import Lengths, Value, hinge_sum
 from lnml.proofs.rounding import gamma
 
-
 # Multiplications of target differences with components, above which a fit is large.
 LARGE = 2e9
 # Largest rounding of a length that a search for impostors is widened by.
@@ -35,8 +34,8 @@ class FinishedTriplets:
         The metric in the coordinates of the task.
     components : ndarray of shape (r, d)
         The metric as it is returned.
-    wide : bool
-        Whether sums are in long double.
+    care : int
+        See :meth:`lnml.objectives.base.Objective.prove`.
 
     Attributes
     ----------
@@ -56,19 +55,19 @@ class FinishedTriplets:
         task: TripletTask,
         found: np.ndarray,
         components: np.ndarray,
-        wide: bool,
+        care: int,
     ) -> None:
         self.kernels, self.points = training.kernels, training.points
         self.task, self.found, self.components = task, found, components
         self.pattern = self.kernels.pattern(task.targets).to_host()
         i, j = self.pattern.pairs()
         # Differences of many long rows take longer than a fit: the device embeds rows first.
-        self.large = i.size * components.size > LARGE
+        self.large = care == 0 and i.size * components.size > LARGE
         self.embedding = self.kernels.embed(self.points, components)
         self.rounding = embedding_error(self.kernels.columns(self.points), self.points, components)
         rows = self.kernels.arrays.to_host(self.points.data)
         if not self.large:
-            rows = np.asarray(rows, dtype=np.longdouble if wide else np.float64)
+            rows = np.asarray(rows, dtype=np.longdouble if care == 2 else np.float64)
         self.pairs = Pairs(rows, i, j)
         self.targets = self._lengths(i, j, task.targets)
 

@@ -88,6 +88,8 @@ class TripletTask(Task, ABC):
         impostors: Pattern | None = None,
     ) -> None:
         super().__init__(coordinates)
+        # Any: a method knows more about its coordinates than the task needs.
+        self.coordinates: Any = coordinates
         points = coordinates.points
         self.kernels = kernels
         self.points = points

@@ -77,10 +77,10 @@ class TripletObjective(ABC):
         """Return what slopes prove; error, floor and targets are filled in elsewhere."""
 
     def prove(
-        self, task: TripletTask, found: np.ndarray, components: np.ndarray, wide: bool = False
+        self, task: TripletTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective at components (r x d) as returned, and the proved bound."""
-        finished = FinishedTriplets(self.training, task, found, components, wide)
+        finished = FinishedTriplets(self.training, task, found, components, care)
         value = self.metric_value(finished).plus(finished.hinges(), self.hinge_weight)
         finished.objective = value.value
         proof = self.proved(finished, task.dual())

@@ -124,12 +124,10 @@ def moment(
     # Weights are sums in float64, and so is the matrix that is returned.
     share = gamma(n_terms, unit) + gamma(summed + 2)
     sizes, shift = (part.astype(np.float64) for part in (np.sqrt(squares), shift))
-    return Moment(
-        total.astype(np.float64), sizes**2, _product_error(sizes, shift, share)
-    )
+    return Moment(total.astype(np.float64), sizes**2, product_error(sizes, shift, share))
 
 
-def _product_error(sizes: np.ndarray, shifts: np.ndarray, share: float) -> np.ndarray:
+def product_error(sizes: np.ndarray, shifts: np.ndarray, share: float) -> np.ndarray:
     """Diagonal that dominates |a b^T + b a^T| + share * a a^T for sizes a and shifts b >= 0.
 
     A matrix with entries up to E_kl lies below the diagonal of sum_l E_kl s_l / s_k, for

@@ -107,9 +107,7 @@ def slope_total(slopes: Slopes, weight: float) -> float:
     return max(weight * total * (1.0 - 4.0 * UNIT), 0.0)
 
 
-def pull_bound(
-    pull: Moment, push: Moment, pull_weight: float, total: float, size: float
-) -> Bound:
+def pull_bound(pull: Moment, push: Moment, pull_weight: float, total: float, size: float) -> Bound:
     """Bound of pull_weight <S, M> + hinges, in coordinates where S is about the identity.
 
     Parameters

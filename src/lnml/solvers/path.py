@@ -20,10 +20,10 @@ from lnml.solvers.ratio import solve_ratio
 from lnml.solvers.run import Run
 from lnml.solvers.smooth import solve_smooth
 
-# An objective is computed again in long double if rounding may have moved it by this share,
-# and if that takes no more multiplications than this.
+# A proof is made again with more care if rounding may have moved the objective by this share,
+# or if it falls short of what the solver saw, and if that takes no more multiplications.
 ROUGH = 1e-10
-WIDE_WORK = 2e8
+MOST_WORK = (3e10, 2e8, 0.0)
 # How often a solve goes on where less was proved than its solver saw.
 ATTEMPTS = 3
 # A proved gap of this many times the tolerance will not be closed by more iterations.
@@ -88,7 +88,7 @@ def solve(
         return learned.astype(objective.dtype).astype(np.float64)
 
     run = Run(tol, max_iter, monitor, to_original, warm is not None)
-    for attempt in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):
         found = MINIMIZERS[objective.form](task, start, run)
         learned = to_original(found.components)
         solution = replace(
@@ -99,12 +99,13 @@ def solve(
             state=task.warm_start(found.components, learned),
             prove=partial(_prove, objective, task, found.components, learned),
         )
-        if monitor.rule is not None:
-            return solution  # a loose round: the next one changes its problem anyway
+        if monitor.rule is not None or not np.isfinite(found.objective):
+            return solution  # a loose round, which the next one replaces, or no number at all
         solution = certified(solution, tol)
         left = max_iter - len(monitor.history)
-        hopeless = solution.gap is None or solution.gap > HOPELESS * tol
-        if solution.converged or not found.converged or monitor.stopped or left < 1 or hopeless:
+        if solution.converged or not found.converged or monitor.stopped or left < 1:
+            break
+        if solution.gap is None or solution.gap > HOPELESS * tol:
             break
         # What can be proved falls short of what the solver saw: go on, and aim further.
         start = found.components
@@ -118,12 +119,12 @@ def _prove(
     found: np.ndarray,
     learned: np.ndarray,
     components: np.ndarray,
-    wide: bool,
+    care: int,
 ) -> Proof:
     """Prove what a task knows about components; those it found, or others."""
     if components is not learned:
         found = task.to_conditioned(components)
-    return objective.prove(task, found, components, wide)
+    return objective.prove(task, found, components, care)
 
 
 def _gap(proof: Proof) -> float:
@@ -138,23 +139,25 @@ def certified(solution: Solution, tol: float) -> Solution:
     """Return a solution with the objective and the bound that are proved for it."""
     if solution.prove is None or solution.proof is not None:
         return solution
-    proof = solution.prove(solution.components, False)
-    # Nearly equal columns cost digits, which long double has.
-    rough = proof.error > ROUGH * abs(proof.objective)
-    short = solution.gap is not None and solution.gap <= tol < _gap(proof)
-    if (rough or short) and proof.work <= WIDE_WORK:
-        proof = solution.prove(solution.components, True)
+    for care, most in enumerate(MOST_WORK):
+        proof = solution.prove(solution.components, care)
+        rough = proof.error > ROUGH * abs(proof.objective)
+        short = solution.gap is not None and solution.gap <= tol < _gap(proof)
+        if not (rough or short) or proof.work > most:
+            break
     if proof.bound is None:
         return replace(solution, objective=proof.objective, proof=proof)
     bound, gap = min(proof.bound, proof.objective), _gap(proof)
     # A metric of low rank has converged by another rule, if the solver's own gap is large.
     by_gap = solution.gap is not None and solution.gap <= tol
+    full_rank = solution.components.shape[0] == solution.components.shape[1]
     return replace(
         solution,
         objective=proof.objective,
         bound=bound,
         gap=gap,
         converged=gap <= tol or (solution.converged and not by_gap),
+        short=gap > tol and solution.converged and full_rank,
         proof=proof,
     )
 

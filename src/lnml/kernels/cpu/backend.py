@@ -164,7 +164,7 @@ class CPUKernels(Kernels):
     def edge_scatter(
         self,
         points: Points,
-        edges: list[tuple[Pattern, np.ndarray, float]],
+        edges: list[tuple[Pattern, np.ndarray | None, float]],
         shift: np.ndarray,
     ) -> EdgeScatter:
         return _laplacian.edge_scatter(points, edges, shift)

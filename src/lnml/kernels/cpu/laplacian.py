@@ -53,7 +53,9 @@ def edge_scatter(
 
     tiles = row_tiles(n, _ROWS_PER_TILE)
     parts = run_tiles(of_tile, tiles)
-    matrix, squares, moved, centred = (sum(column) for column in zip(*parts, strict=True))
+    matrix, squares, moved, centred = (
+        np.sum(column, axis=0) for column in zip(*parts, strict=True)
+    )
     n_terms = _ROWS_PER_TILE + len(tiles) + int(np.diff(indptr).max()) + 8
     share = n_terms * 0.5 * np.finfo(np.float64).eps * 1.01
     # Each pair was met from both its ends.

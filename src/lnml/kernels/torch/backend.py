@@ -181,7 +181,7 @@ class TorchKernels(Kernels):
     def edge_scatter(
         self,
         points: Points,
-        edges: list[tuple[Pattern, torch.Tensor, float]],
+        edges: list[tuple[Pattern, torch.Tensor | None, float]],
         shift: np.ndarray,
     ) -> EdgeScatter:
         there = [(self.pattern(pairs), weights, factor) for pairs, weights, factor in edges]

@@ -1,0 +1,143 @@
+"""Objectives and bounds of large fits whose sums run over all pairs of rows.
+
+The device sums in float64, from rows that are mapped first. Its rounding grows with the
+squares of the rows, not of their differences, which large data with ordinary columns bear.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lnml.core.pairs import Pattern
+from lnml.core.points import Embedding, Points
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.large_proof import inside
+from lnml.proofs.differences import Moment, entrywise, product_error
+from lnml.proofs.objective import Value
+from lnml.proofs.rounding import gamma
+from lnml.proofs.softmax import SoftmaxDual
+
+
+class WideRows(NamedTuple):
+    """Rows in float64 on the device, in the coordinates of a task.
+
+    Attributes
+    ----------
+    points : Points
+        The rows.
+    spread, largest : ndarrays of shape (e,)
+        Spread of the coordinates, and their largest distance from the mean.
+    shift : ndarray of shape (e,)
+        Largest error of a coordinate, from mapping the rows.
+    """
+
+    points: Points
+    spread: np.ndarray
+    largest: np.ndarray
+    shift: np.ndarray
+
+    @classmethod
+    def of(cls, training: TrainingSet, matrix: np.ndarray, far: bool) -> WideRows:
+        """Map the rows by a matrix (d, e)."""
+        kernels, points = training.kernels, training.points
+        given = kernels.columns(points)
+        rows = kernels.mapped(kernels.widened(points), matrix, shift=given.mean, far=far)
+        found = kernels.columns(rows)
+        reach = np.maximum(given.highest - given.mean, given.mean - given.lowest)
+        return cls(
+            rows,
+            found.spread,
+            np.maximum(found.highest - found.mean, found.mean - found.lowest),
+            gamma(len(matrix) + 8) * (reach @ np.abs(matrix)),
+        )
+
+    def squares(self) -> np.ndarray:
+        """Largest sum of (|z_i| + |z_j|)^2 that a distribution of each row over others gives."""
+        n = self.points.n_rows
+        return 2.0 * n * (self.spread**2 + self.largest**2) * (1.0 + 1e-6)
+
+
+def length_error(kernels: Kernels, embedding: Embedding) -> float:
+    """Largest error of a squared distance that comes from a matrix product."""
+    columns = kernels.columns(Points(embedding.coordinates, embedding.points.class_start))
+    reach = np.maximum(columns.highest - columns.mean, columns.mean - columns.lowest)
+    return 8.0 * gamma(embedding.coordinates.shape[1] + 8) * float(reach @ reach)
+
+
+def large_divergence(
+    training: TrainingSet, components: np.ndarray, targets: Pattern | None, log_sizes: float
+) -> Value:
+    """Sum over rows of KL(p0 | p_M); see :func:`lnml.proofs.softmax.divergence`."""
+    kernels = training.kernels
+    rows = WideRows.of(training, components.T, training.points.far)
+    embedding = Embedding(rows.points.data, rows.points)
+    counts, weights = _counts(training, targets)
+    pull = _pull(kernels, rows, targets, weights)
+    log_z = float(kernels.log_normalizers(embedding)[counts].sum())
+    trace = float(np.trace(pull.matrix))
+    n = training.points.n_rows
+    error = n * length_error(kernels, embedding) + float(pull.error.sum())
+    error += gamma(2 * n + 8) * (abs(log_z) + trace + abs(log_sizes))
+    return Value(max(trace + log_z - log_sizes, 0.0), error)
+
+
+def large_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Value:
+    """Sum over rows of the chance of a wrong neighbour, for NCA."""
+    kernels = training.kernels
+    rows = WideRows.of(training, components.T, training.points.far)
+    embedding = Embedding(rows.points.data, rows.points)
+    own, _ = kernels.class_softmax(embedding, full=False)
+    value = float((1.0 - own).sum())
+    n = training.points.n_rows
+    return Value(value, 2.0 * n * length_error(kernels, embedding) + gamma(2 * n + 64) * n)
+
+
+def large_dual(
+    training: TrainingSet, rows: WideRows, inner: np.ndarray, targets: Pattern | None
+) -> SoftmaxDual:
+    """Return the dual point of a metric, in components (r, e) of the coordinates of the rows."""
+    kernels, n = training.kernels, training.points.n_rows
+    embedding = kernels.embed(rows.points, inner)
+    counts, _ = _counts(training, targets)
+    log_z, matrix = kernels.softmax(embedding, counts, full=True)
+    sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    moved = product_error(sizes, 2.0 * np.sqrt(n) * rows.shift, 0.0)
+    error = moved + entrywise(gamma(2 * n + 64), rows.squares())
+    expected = Moment(matrix, rows.squares(), error)
+    inside_ = np.square(inner).sum(axis=0)
+    logs = float(log_z[counts].sum())
+    linear = float(np.vdot(inner @ matrix, inner))
+    rounding = n * length_error(kernels, embedding) + float(error @ inside_)
+    rounding += gamma(2 * n + 64) * (abs(logs) + linear + n)
+    return SoftmaxDual(expected, Value(logs + linear, rounding))
+
+
+def _counts(training: TrainingSet, targets: Pattern | None) -> tuple[Any, Any]:
+    """Return which rows count, and the weight of each target pair (or of each class)."""
+    kernels, sizes = training.kernels, training.points.class_sizes
+    if targets is None:
+        counts = kernels.arrays.per_row(sizes > 1, training.points)
+        return counts, 1.0 / np.maximum(sizes - 1, 1)
+    return targets.sizes > 0, 1.0 / kernels.arrays.per_pair(targets.sizes, targets)
+
+
+def large_pull(training: TrainingSet, rows: WideRows, targets: Pattern | None) -> Moment:
+    """Return the scatter of p0."""
+    return _pull(training.kernels, rows, targets, _counts(training, targets)[1])
+
+
+def _pull(kernels: Kernels, rows: WideRows, targets: Pattern | None, weights: Any) -> Moment:
+    points, n = rows.points, rows.points.n_rows
+    if targets is None:
+        matrix = kernels.class_scatter(points, weights)
+        squares = np.maximum(np.diag(matrix), 0.0)
+        error = entrywise(gamma(2 * n + 16), squares)
+    else:
+        mean = kernels.columns(points).mean
+        found = kernels.edge_scatter(points, [(targets, weights, 1.0)], mean)
+        matrix, squares, error = inside(found, np.eye(len(mean)))
+    sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    return Moment(matrix, squares, error + product_error(sizes, 2.0 * np.sqrt(n) * rows.shift, 0.0))
