@@ -202,23 +202,45 @@ def test_a_bound_of_zero_needs_no_proof(name):
     assert found.bound == 0.0
 
 
+def copied_column(name):
+    """The data with a copy of a column, and a certificate that leaves out what it adds."""
+    certificate = MADE[name]
+    duals = dict(certificate.duals)
+    lift = np.vstack([np.eye(3), [1 / 3, 0.0, 0.0]])
+    if "dual_components" in duals:
+        shape = duals["dual_components"].shape[:-1]
+        duals["dual_components"] = np.concatenate(
+            [duals["dual_components"], np.zeros((*shape, 1))], axis=-1
+        )
+    changed = {"coordinates": np.pad(certificate.coordinates, ((0, 1), (0, 0))), "left_out": 1}
+    changed["components"] = np.pad(certificate.components, ((0, 0), (0, 1)))
+    if name == "frobenius":
+        before, duals["dominator"] = duals["dominator"], lift @ duals["dominator"] @ lift.T
+        duals["dominator"] = (duals["dominator"] + duals["dominator"].T) / 2
+        more = ((duals["dominator"] ** 2).sum() - (before**2).sum()) / 2
+        changed |= {"bound": certificate.bound - more, "gap": 10.0}
+    return replace(certificate, **changed, duals=duals), np.column_stack([X, X[:, 0] / 3])
+
+
 @pytest.mark.parametrize("name", ["lmnn", "frobenius", "mcml", "mmc"])
 def test_left_out_directions_are_checked(name):
     """A copied column adds a direction in which rows do not differ; another column does not."""
-    certificate = MADE[name]
-    duals = dict(certificate.duals)
-    wide = {"components": np.pad(certificate.components, ((0, 0), (0, 1)))}
-    for key in ("dual_components", "dominator"):
-        if key in duals:
-            width = [(0, 0)] * (duals[key].ndim - 1) + [(0, 1)]
-            duals[key] = np.pad(duals[key], [(0, 1), (0, 1)] if key == "dominator" else width)
-    coordinates = np.pad(certificate.coordinates, ((0, 1), (0, 0)))
-    changed = replace(certificate, **wide, coordinates=coordinates, left_out=1, duals=duals)
-    copied = np.column_stack([X, X[:, 0] / 3])
-    assert verify(changed, copied, Y).holds
+    changed, copied = copied_column(name)
+    found = verify(changed, copied, Y)
+    assert found.holds, found.reason
+    assert found.bound > 0
     assert "1 of 4 directions" in changed.about
-    moved = np.column_stack([X, X[:, 0] / 3 + 1e-5 * np.arange(len(X))])
-    assert "leave out" in verify(changed, moved, Y).reason
+    for size in (1e-13, 1e-5):
+        moved = copied + size * np.arange(len(X))[:, None] * [0, 0, 0, 1]
+        assert "leave out" in verify(changed, moved, Y).reason
+
+
+def test_a_dominator_must_not_use_what_is_left_out():
+    """Else the norm of a metric that makes use of both columns would be overestimated."""
+    changed, copied = copied_column("frobenius")
+    dominator = np.pad(MADE["frobenius"].duals["dominator"], ((0, 1), (0, 1)))
+    found = verify(with_duals(changed, dominator=dominator), copied, Y)
+    assert "positive" in found.reason
 
 
 def test_a_diagonal_metric_needs_every_column_that_is_not_constant():

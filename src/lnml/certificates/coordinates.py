@@ -24,19 +24,19 @@ TRIALS = 3
 LEFT_OUT = "rows differ in a direction that the coordinates leave out"
 
 
-def check_coordinates(certificate: Certificate, rows: np.ndarray) -> None:
-    """Check the coordinates against the rows (n, d) in double.
+def check_coordinates(certificate: Certificate, rows: np.ndarray) -> np.ndarray:
+    """Check the coordinates against the rows (n, d) in double, and return U, shape (d, m).
 
     If nothing is left out, it is enough that W is not singular. A diagonal metric needs the
     columns themselves.
     """
     W = certificate.coordinates
-    largest = np.abs(rows).max(axis=0).astype(LONG)
+    largest, axes = np.abs(rows).max(axis=0).astype(LONG), np.eye(len(W), dtype=LONG)
     if certificate.parameters.get("diagonal"):
         # Constant columns may be left out; others are seen if W has a multiple of their axis.
-        moved = np.abs(rows.astype(LONG) - rows[0]).max(axis=0)
-        demand((W.any(axis=1) | (moved <= ROUNDINGS * UNIT * largest)).all(), LEFT_OUT)
-        return
+        moved, seen = np.abs(rows.astype(LONG) - rows[0]).max(axis=0), W.any(axis=1)
+        demand((seen | (moved <= ROUNDINGS * UNIT * largest)).all(), LEFT_OUT)
+        return axes[:, ~seen]
     # Columns that are constant and not part of W are left out as they are.
     spread = np.ptp(rows.astype(LONG), axis=0)
     kept = W.any(axis=1) | (spread > 0)
@@ -45,16 +45,33 @@ def check_coordinates(certificate: Certificate, rows: np.ndarray) -> None:
     unit = power_of_two(np.where(spread > 0, spread, largest))
     basis = W * unit[:, None]
     basis /= power_of_two(np.abs(basis).max(axis=0, initial=0))
-    others = _complement(basis.astype(np.float64))
+    others = _complement(basis.astype(np.float64)).astype(LONG)
+    if others.shape[1]:
+        others = _improved(rows / unit.astype(np.float64), basis, others)
+        demand(_are_constant(rows, others / unit[:, None], largest), LEFT_OUT)
     whole = np.hstack([basis, others])
     demand(
         whole.shape[0] == whole.shape[1] and np.isfinite(inverse_norm(balanced(whole)[0])),
         "the coordinates are not proved to be independent of each other",
     )
-    if others.shape[1]:
-        # With a multiple of W added to U, both together are still a basis.
-        free = _improved(rows / unit.astype(np.float64), basis.astype(np.float64), others)
-        demand(_are_constant(rows, free / unit[:, None], largest), LEFT_OUT)
+    return np.hstack([axes[:, ~kept], axes[:, kept] @ (others / unit[:, None])])
+
+
+def without(directions: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Columns of a matrix (d, e), less their projection on directions (d, m)."""
+    known: list[np.ndarray] = []
+    for vector in directions.T:
+        known.append(_projected(vector / np.sqrt((vector**2).sum()), known))
+        known[-1] /= np.sqrt((known[-1] ** 2).sum())
+    return _projected(matrix, known)
+
+
+def _projected(matrix: np.ndarray, known: list[np.ndarray]) -> np.ndarray:
+    """Less the projection on orthonormal vectors; twice, for rounding."""
+    for unit in known * 2:
+        along = unit @ matrix
+        matrix = matrix - (np.outer(unit, along) if matrix.ndim == 2 else unit * along)
+    return matrix
 
 
 def _complement(basis: np.ndarray) -> np.ndarray:
@@ -66,19 +83,26 @@ def _complement(basis: np.ndarray) -> np.ndarray:
 
 def _improved(rows: np.ndarray, basis: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Others plus multiples of the basis, such that rows differ least along them."""
-    wide, matrix = rows.astype(LONG), others.astype(LONG)
-    seen = ((wide - wide[0]) @ basis.astype(LONG)).astype(np.float64)
+    wide = rows.astype(LONG)
+    seen = ((wide - wide[0]) @ basis).astype(np.float64)
     size = np.maximum(np.abs(seen).max(axis=0, initial=0), np.finfo(np.float64).tiny)
+    seen /= size
     for _ in range(TRIALS):
-        mapped = images(rows, matrix)
-        rest = mapped.between(np.arange(len(rows)), np.zeros(len(rows), dtype=int))
-        found = np.linalg.lstsq(seen / size, rest.astype(np.float64), rcond=None)[0]
-        matrix = matrix - basis.astype(LONG) @ (found / size[:, None]).astype(LONG)
-    return matrix
+        rest = _differences(rows, others).astype(np.float64)
+        if not (np.isfinite(seen).all() and np.isfinite(rest).all()):
+            break
+        found = np.linalg.lstsq(seen, rest, rcond=None)[0]
+        others = others - basis @ (found / size[:, None]).astype(LONG)
+    return others
+
+
+def _differences(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Differences of all rows from the first, along directions (d, m): shape (n, m)."""
+    every = np.arange(len(rows))
+    return images(rows, directions).between(every, np.zeros_like(every))
 
 
 def _are_constant(rows: np.ndarray, directions: np.ndarray, largest: np.ndarray) -> bool:
     """Whether rows differ along directions (d, m) by no more than rounding."""
-    mapped = images(rows, directions)
-    moved = np.abs(mapped.between(np.arange(len(rows)), np.zeros(len(rows), dtype=int)))
+    moved = np.abs(_differences(rows, directions))
     return bool((moved <= ROUNDINGS * UNIT * (largest @ np.abs(directions))).all())

@@ -98,9 +98,10 @@ class Scatter:
     def add_upper(self, rows: slice, weights: np.ndarray, sizes: np.ndarray | None = None) -> None:
         """Add pairs (i, j), i < j, of some rows; weights of shape (b, n - rows.start)."""
         for place, i in enumerate(range(rows.start, rows.stop)):
-            used = place + 1 + np.flatnonzero(weights[place, place + 1 :])
+            row = weights[place] if sizes is None else sizes[place]
+            used = place + 1 + np.flatnonzero(row[place + 1 :])
             if used.size:
-                chosen = None if sizes is None else sizes[place, used]
+                chosen = None if sizes is None else row[used]
                 self.add(i, rows.start + used, weights[place, used], chosen)
 
     def total(self) -> Matrix:

@@ -244,7 +244,9 @@ def least_multiple(similar: Matrix, dissimilar: Matrix, diagonal: bool) -> LONG:
     lower = cholesky(similar.values)
     demand(lower is not None, NO_PULL)
     inverse = np.linalg.inv(np.asarray(lower, dtype=np.float64))
-    values = np.linalg.eigvalsh(inverse @ dissimilar.values.astype(np.float64) @ inverse.T)
+    matrix = inverse @ dissimilar.values.astype(np.float64) @ inverse.T
+    demand(np.isfinite(matrix).all(), INDEFINITE)
+    values = np.linalg.eigvalsh(matrix)
     # The eigenvalue is a guess in double. What counts is the proof in long double.
     for more in 2.0 ** np.arange(-51, -9):
         multiple = LONG(values[-1]) * (1 + LONG(more))

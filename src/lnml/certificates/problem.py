@@ -59,12 +59,15 @@ class Problem:
         As given.
     rows : ndarray of shape (n, d)
         X in long double, exactly.
+    left_out : ndarray of shape (d, m)
+        Directions that the coordinates leave out, once they are known.
     """
 
     def __init__(self, certificate: Certificate, X: np.ndarray, codes: np.ndarray) -> None:
         self.certificate = certificate
         self.rows = X.astype(LONG)
         self.codes = codes
+        self.left_out = np.zeros((X.shape[1], 0), dtype=LONG)
 
     @property
     def n_rows(self) -> int:

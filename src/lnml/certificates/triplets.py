@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lnml.certificates.arithmetic import BLOCK, EPS, LONG, blocks, gamma
+from lnml.certificates.coordinates import without
 from lnml.certificates.images import STEPS, block_distances
 from lnml.certificates.matrices import Matrix, edge_scatter, is_positive
 from lnml.certificates.problem import Problem, Value, are_distinct, demand
@@ -146,6 +147,10 @@ def frobenius_bound(problem: Problem) -> LONG:
     f(M) >= C sum(a) + 1/2 |M|^2 - <B, M>   (slopes)
          >= C sum(a) + 1/2 |M|^2 - <Y, M>   (<Y - B, M> >= 0, since Y - B and M are both psd)
          >= C sum(a) - 1/2 |Y|^2            (1/2 |M - Y|^2 >= 0, for any symmetric Y).
+
+    With directions U that are left out, let P be the projection on what is orthogonal to them.
+    Rows do not differ along U, so PBP = B, and PYP has no larger norm than Y: it is enough that
+    PYP >= B, which says that (PW)^T Y (PW) >= W^T B W.
     """
     certificate, slopes = problem.certificate, checked_slopes(problem)
     C, W = LONG(certificate.parameters["C"]), certificate.coordinates
@@ -153,7 +158,7 @@ def frobenius_bound(problem: Problem) -> LONG:
     demand((Y == Y.T).all(), "the dominator is not symmetric")
     points = problem.images(W.T)
     minus_B = edge_scatter(points, slopes.edges, C * slopes.weights, slopes.steps + 2)
-    W, Y = W.astype(LONG), Y.astype(LONG)
+    W, Y = without(problem.left_out, W.astype(LONG)), Y.astype(LONG)
     above = W.T @ Y @ W
     sizes = np.abs(W).T @ np.abs(Y) @ np.abs(W)
     inside = Matrix((above + above.T) / 2, gamma(2 * len(Y) + 4) * sizes)

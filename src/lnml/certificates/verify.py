@@ -126,7 +126,7 @@ def _prove(
     # No objective is negative: a bound of zero needs no proof.
     if certificate.bound > 0.0:
         if certificate.method in IN_COORDINATES:
-            check_coordinates(certificate, rows)
+            problem.left_out = check_coordinates(certificate, rows)
         proved = np.maximum(bound_of(problem), 0)
         if certificate.slack > 0.0:
             lowered = LONG(certificate.slack) * LONG(certificate.limit)
