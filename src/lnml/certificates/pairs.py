@@ -46,8 +46,14 @@ class Softmax(NamedTuple):
     def both_ways(self, rows: slice, columns: slice) -> tuple[np.ndarray, np.ndarray]:
         """Shares of columns for the rows, and of the rows for columns: both (b, m)."""
         distances = block_distances(self.points, rows, columns)[0]
-        there = np.exp(self.nearest[rows, None] - distances) / self.sums[rows, None]
-        back = np.exp(self.nearest[columns] - distances) / self.sums[columns]
+        # No row is nearer than the nearest one, but for the row itself.
+        there, back = (
+            np.exp(np.minimum(nearest - distances, 0)) / sums
+            for nearest, sums in (
+                (self.nearest[rows, None], self.sums[rows, None]),
+                (self.nearest[columns], self.sums[columns]),
+            )
+        )
         return there, back
 
 
