@@ -192,7 +192,13 @@ def itml(X, y, gamma=0.7):
         oracles.itml_objective(M, vectors, similar, bounds, gamma),
         bound * (1 - 1e-13),
         np.eye(3),
-        {"pairs": pairs, "similar": similar, "bounds": bounds, "tightness": tightness},
+        {
+            "pairs": pairs,
+            "similar": similar,
+            "bounds": bounds,
+            "tightness": tightness,
+            "factor": np.linalg.inv(np.linalg.cholesky(dual_matrix())),
+        },
     )
 
 

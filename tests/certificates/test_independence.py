@@ -73,7 +73,13 @@ def test_rows_that_do_not_differ_at_all():
 
 
 def test_a_singular_metric_has_no_logdet_objective():
-    duals = {"pairs": [[0, 1]], "similar": [True], "bounds": [1.0], "tightness": [0.9]}
+    duals = {
+        "pairs": [[0, 1]],
+        "similar": [True],
+        "bounds": [1.0],
+        "tightness": [0.9],
+        "factor": np.eye(2),
+    }
     proof = certificate(
         "itml",
         {"gamma": 1.0},

@@ -8,19 +8,10 @@ import oracles
 import proofs
 import pytest
 import sdp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lnml.certificates import verify
-from lnml.certificates.arithmetic import (
-    LONG,
-    Matrix,
-    PairScatter,
-    blocks,
-    edge_scatter,
-    images,
-    is_positive,
-)
 
 X, Y = proofs.data()
 MADE = {name: make(X, Y) for name, make in proofs.MAKERS.items()}
@@ -208,23 +199,45 @@ def test_a_bound_of_zero_needs_no_proof(name):
     assert found.bound == 0.0
 
 
+def copied_column(name):
+    """The data with a copy of a column, and a certificate that leaves out what it adds."""
+    certificate = MADE[name]
+    duals = dict(certificate.duals)
+    lift = np.vstack([np.eye(3), [1 / 3, 0.0, 0.0]])
+    if "dual_components" in duals:
+        shape = duals["dual_components"].shape[:-1]
+        duals["dual_components"] = np.concatenate(
+            [duals["dual_components"], np.zeros((*shape, 1))], axis=-1
+        )
+    changed = {"coordinates": np.pad(certificate.coordinates, ((0, 1), (0, 0))), "left_out": 1}
+    changed["components"] = np.pad(certificate.components, ((0, 0), (0, 1)))
+    if name == "frobenius":
+        before, duals["dominator"] = duals["dominator"], lift @ duals["dominator"] @ lift.T
+        duals["dominator"] = (duals["dominator"] + duals["dominator"].T) / 2
+        more = ((duals["dominator"] ** 2).sum() - (before**2).sum()) / 2
+        changed |= {"bound": certificate.bound - more, "gap": 10.0}
+    return replace(certificate, **changed, duals=duals), np.column_stack([X, X[:, 0] / 3])
+
+
 @pytest.mark.parametrize("name", ["lmnn", "frobenius", "mcml", "mmc"])
 def test_left_out_directions_are_checked(name):
     """A copied column adds a direction in which rows do not differ; another column does not."""
-    certificate = MADE[name]
-    duals = dict(certificate.duals)
-    wide = {"components": np.pad(certificate.components, ((0, 0), (0, 1)))}
-    for key in ("dual_components", "dominator"):
-        if key in duals:
-            width = [(0, 0)] * (duals[key].ndim - 1) + [(0, 1)]
-            duals[key] = np.pad(duals[key], [(0, 1), (0, 1)] if key == "dominator" else width)
-    coordinates = np.pad(certificate.coordinates, ((0, 1), (0, 0)))
-    changed = replace(certificate, **wide, coordinates=coordinates, left_out=1, duals=duals)
-    copied = np.column_stack([X, X[:, 0] / 3])
-    assert verify(changed, copied, Y).holds
+    changed, copied = copied_column(name)
+    found = verify(changed, copied, Y)
+    assert found.holds, found.reason
+    assert found.bound > 0
     assert "1 of 4 directions" in changed.about
-    moved = np.column_stack([X, X[:, 0] / 3 + 1e-5 * np.arange(len(X))])
-    assert "leave out" in verify(changed, moved, Y).reason
+    for size in (1e-13, 1e-5):
+        moved = copied + size * np.arange(len(X))[:, None] * [0, 0, 0, 1]
+        assert "leave out" in verify(changed, moved, Y).reason
+
+
+def test_a_dominator_must_not_use_what_is_left_out():
+    """Else the norm of a metric that makes use of both columns would be overestimated."""
+    changed, copied = copied_column("frobenius")
+    dominator = np.pad(MADE["frobenius"].duals["dominator"], ((0, 1), (0, 1)))
+    found = verify(with_duals(changed, dominator=dominator), copied, Y)
+    assert "positive" in found.reason
 
 
 def test_a_diagonal_metric_needs_every_column_that_is_not_constant():
@@ -275,53 +288,30 @@ def test_the_objective_is_within_its_error():
     assert abs(Fraction(found.objective) - total) <= Fraction(found.objective_error)
 
 
-def exact_pivots(matrix):
-    """Pivots of Gaussian elimination in rational numbers."""
-    rows = [[Fraction(int(value)) for value in row] for row in matrix]
-    pivots = []
-    for k in range(len(rows)):
-        pivots.append(rows[k][k])
-        if pivots[-1] == 0:
-            return pivots
-        for row in rows[k + 1 :]:
-            factor = row[k] / rows[k][k]
-            row[:] = [a - factor * b for a, b in zip(row, rows[k], strict=True)]
-    return pivots
+@pytest.mark.parametrize("name", ["lmnn", "frobenius", "mcml", "mmc", "mmc_diagonal"])
+@given(powers=st.lists(st.integers(-6, 6), min_size=3, max_size=3))
+@settings(max_examples=20, deadline=None)
+def test_units_of_the_coordinates_do_not_matter(name, powers):
+    certificate = MADE[name]
+    coordinates = certificate.coordinates * 10.0 ** np.array(powers)
+    found = verify(replace(certificate, coordinates=coordinates), X, Y)
+    assert found.holds, found.reason
+    assert found.bound == pytest.approx(certificate.bound, rel=1e-9)
 
 
-@given(seed=st.integers(0, 1000), size=st.integers(1, 6))
-def test_only_positive_matrices_are_called_so(seed, size):
-    """Integers close to a singular matrix: B B^T of low rank, and -1, 0 or 1 on the diagonal."""
-    rng = np.random.default_rng(seed)
-    B = rng.integers(-(2**14), 2**14, (size, max(size - 1, 1)))
-    matrix = B @ B.T + np.diag(rng.integers(-1, 2, size))
-    proved = is_positive(Matrix(matrix.astype(LONG), LONG(0)))
-    if proved:
-        assert min(exact_pivots(matrix)) > 0
+def test_dependent_coordinates_are_refused():
+    """They would leave out a direction in which rows differ."""
+    certificate = MADE["lmnn"]
+    coordinates = certificate.coordinates.copy()
+    coordinates[:, 2] = 2.0 * coordinates[:, 0]
+    found = verify(replace(certificate, coordinates=coordinates), X, Y)
+    assert "independent" in found.reason
 
 
-def test_an_error_or_a_slack_moves_the_border():
-    identity = np.eye(3, dtype=LONG)
-    assert is_positive(Matrix(identity, LONG(0.99)))
-    assert not is_positive(Matrix(identity, LONG(1.01)))
-    assert is_positive(Matrix(-identity, LONG(0)), slack=1.01)
-    assert not is_positive(Matrix(-identity, LONG(0)), slack=0.99)
-
-
-def test_sums_over_pairs_agree_within_their_errors():
-    """Edges from differences, and the same pairs by Laplacian."""
-    rng = np.random.default_rng(0)
-    n = 200
-    rows, W = rng.standard_normal((n, 4)) + 1e3, rng.standard_normal((4, 3))
-    weights = np.where(rng.random((n, n)) < 0.3, rng.random((n, n)), 0.0)
-    edges = np.argwhere(weights)
-    direct = edge_scatter(rows.astype(LONG), edges, weights[tuple(edges.T)].astype(LONG), W)
-    scatter = PairScatter(images(rows.astype(LONG) - rows[0], W))
-    for part in blocks(n):
-        scatter.add(part, weights[part].astype(LONG))
-    total = scatter.total()
-    difference = np.linalg.norm((total.values - direct.values).astype(float), 2)
-    assert difference <= total.error + direct.error
-    assert total.error + direct.error <= 1e-12 * np.linalg.norm(direct.values.astype(float), 2)
-    double = oracles.pull_scatter(rows, weights)
-    np.testing.assert_allclose(W.T @ double @ W, direct.values.astype(float), rtol=1e-9)
+def test_a_bad_factor_is_refused():
+    F = MADE["itml"].duals["factor"]
+    assert verify(with_duals(MADE["itml"], factor=1e3 * F), X, Y).holds
+    F = F.copy()
+    F[2] = F[0] + F[1]
+    found = verify(with_duals(MADE["itml"], factor=F), X, Y)
+    assert not found.holds

@@ -24,7 +24,13 @@ _SHAPES: dict[str, dict[str, tuple[str | int, ...]]] = {
     },
     "mcml": {"dual_shares": ("s",), "dual_components": ("s", "rows", "d")},
     "mmc": {"dual_components": ("rows", "d")},
-    "itml": {"pairs": ("m", 2), "similar": ("m",), "bounds": ("m",), "tightness": ("m",)},
+    "itml": {
+        "pairs": ("m", 2),
+        "similar": ("m",),
+        "bounds": ("m",),
+        "tightness": ("m",),
+        "factor": ("d", "d"),
+    },
 }
 _PARAMETERS = {
     "lmnn": "push_weight",
@@ -93,7 +99,8 @@ class Certificate:
         weighted_basis : the same, and basis (d, m), weights (m,)
         mcml : dual_shares (s,), dual_components (s, rows, d)
         mmc : dual_components (rows, d)
-        itml : pairs (m, 2), similar (m,), bounds (m,), tightness (m,); no targets
+        itml : pairs (m, 2), similar (m,), bounds (m,), tightness (m,), factor (d, d);
+        no targets
 
         A bound of at most zero needs none of these but the targets, and the pairs of itml with
         their bounds: no objective is negative.

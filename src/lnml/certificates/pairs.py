@@ -2,39 +2,86 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from lnml.certificates.arithmetic import (
-    LONG,
-    Images,
-    Matrix,
-    PairScatter,
-    block_distances,
-    blocks,
-    cholesky,
-    gamma,
-    is_positive,
-)
+from lnml.certificates.arithmetic import LONG, TINY, blocks, gamma, power_of_two
+from lnml.certificates.images import Images, block_distances
+from lnml.certificates.matrices import Matrix, Scatter, cholesky, is_positive
 from lnml.certificates.problem import Problem, Value, demand
 from lnml.certificates.triplets import INDEFINITE
 
 # Similar pairs may coincide: the objective without learning is the Euclidean one, times this.
 SMALL = LONG(1e-6)
+# A root shorter than this share of the typical one is lengthened in a dual point.
+LEAST_ROOT = LONG(1e-8)
+NO_PULL = "similar pairs do not differ in a direction that is left"
 
 
-def softmax(distances: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-    """exp(-D) of some rows over all others, as shares (b, n); and the log of its sum (b,)."""
+class Softmax(NamedTuple):
+    """Shares exp(-D_ij) / Z_i of all rows j in the neighbourhood of a row i.
+
+    Attributes
+    ----------
+    points : Images
+        Rows under the components of D.
+    nearest, sums : ndarrays of shape (n,)
+        Least D_ij of each row, and the sum over j of exp(nearest - D_ij).
+    """
+
+    points: Images
+    nearest: np.ndarray
+    sums: np.ndarray
+
+    @classmethod
+    def of(cls, points: Images) -> Softmax:
+        """Go through all pairs once."""
+        nearest, sums = (np.zeros(len(points.high), dtype=LONG) for _ in range(2))
+        for part in blocks(len(nearest)):
+            distances = without_self(block_distances(points, part)[0], part)
+            nearest[part], sums[part] = distances.min(axis=1), softmax_sums(distances)
+        return cls(points, nearest, sums)
+
+    def both_ways(self, rows: slice, columns: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of columns for the rows, and of the rows for columns: both (b, m)."""
+        distances = block_distances(self.points, rows, columns)[0]
+        # No row is nearer than the nearest one, but for the row itself.
+        there, back = (
+            np.exp(np.minimum(nearest - distances, 0)) / sums
+            for nearest, sums in (
+                (self.nearest[rows, None], self.sums[rows, None]),
+                (self.nearest[columns], self.sums[columns]),
+            )
+        )
+        return there, back
+
+
+def without_self(distances: np.ndarray, rows: slice) -> np.ndarray:
+    """Distances of some rows to all, with infinity in place of that to itself."""
     distances = distances.copy()
     distances[np.arange(len(distances)), np.arange(rows.start, rows.stop)] = np.inf
-    nearest = distances.min(axis=1)
-    shares = np.exp(nearest[:, None] - distances)
-    sums = shares.sum(axis=1)
-    return shares / sums[:, None], np.log(sums) - nearest
+    return distances
+
+
+def softmax_sums(distances: np.ndarray) -> np.ndarray:
+    """Sum of exp(nearest - D) in every row."""
+    return np.asarray(np.exp(distances.min(axis=1, keepdims=True) - distances).sum(axis=1))
 
 
 def total(values: np.ndarray, chosen: np.ndarray) -> LONG:
-    """Sum of some entries, row by row: the longest sum has as many terms as there are rows."""
-    return LONG(np.where(chosen, values, 0).sum(axis=1).sum())
+    """Weighted sum of some entries, row by row: no sum has more terms than there are rows."""
+    return LONG((values * chosen).sum(axis=1).sum())
+
+
+def upper(n_rows: int) -> list[tuple[slice, slice]]:
+    """Blocks of rows, each with all columns from its first row on."""
+    return [(part, slice(part.start, n_rows)) for part in blocks(n_rows)]
+
+
+def above(weights: np.ndarray) -> np.ndarray:
+    """Weights of pairs (i, j), i < j, of such a block; zero for others."""
+    return np.triu(weights, 1)
 
 
 def mcml_objective(problem: Problem) -> Value:
@@ -47,7 +94,9 @@ def mcml_objective(problem: Problem) -> Value:
         targets = problem.is_target(part)
         sizes = targets.sum(axis=1)
         counted = sizes > 0
-        shares, logs = softmax(distances, part)
+        apart = without_self(distances, part)
+        nearest, sums = apart.min(axis=1), softmax_sums(apart)
+        shares, logs = np.exp(nearest[:, None] - apart) / sums[:, None], np.log(sums) - nearest
         ideal = targets[counted] / sizes[counted, None].astype(LONG)
         pulls = (ideal * distances[counted]).sum(axis=1)
         log_sizes = np.log(sizes[counted].astype(LONG))
@@ -74,31 +123,33 @@ def mcml_bound(problem: Problem) -> LONG:
     certificate, n = problem.certificate, problem.n_rows
     shares = certificate.duals["dual_shares"].astype(LONG)
     demand((shares >= 0).all() and shares.sum() > 0, "the dual shares are not a mixture")
-    duals = [problem.images(L) for L in certificate.duals["dual_components"]]
-    points = problem.images(certificate.coordinates.T)
-    pull, push = PairScatter(points, 2), PairScatter(points, 2 * n + 4)
-    entropy = log_sizes = LONG(0)
-    for part in blocks(n):
-        targets = problem.is_target(part)
-        sizes = targets.sum(axis=1)
-        q = mixture(shares, duals, part)
-        q[sizes == 0] = 0
-        pull.add(part, targets / np.maximum(sizes, 1)[:, None].astype(LONG))
-        push.add(part, q)
-        entropy -= (q * np.log(np.where(q > 0, q, 1))).sum(axis=1).sum()
-        log_sizes += np.log(np.maximum(sizes, 1).astype(LONG)).sum()
-    ideal, expected = pull.total(), push.total()
-    dual = Matrix(ideal.values - expected.values, ideal.error + expected.error)
-    demand(is_positive(dual, certificate.slack), INDEFINITE)
+    duals = [Softmax.of(problem.images(L)) for L in certificate.duals["dual_components"]]
+    sizes = np.bincount(problem.targets[:, 0], minlength=n)
+    # Rows without targets do not count.
+    counts = (sizes > 0).astype(LONG)
+    inverse = counts / np.maximum(sizes, 1)
+    scatter = Scatter(problem.images(certificate.coordinates.T), 2 * n + 8)
+    entropy, log_sizes = LONG(0), np.log(np.maximum(sizes, 1).astype(LONG)).sum()
+    for rows, columns in upper(n):
+        there, back = mixture(shares / shares.sum(), duals, rows, columns)
+        there, back = above(there * counts[rows, None]), above(back * counts[columns])
+        ideal = problem.is_target(rows, columns) * inverse[rows, None]
+        ideal = above(ideal + problem.is_target(columns, rows).T * inverse[columns])
+        scatter.add_upper(rows, ideal - there - back, ideal + there + back)
+        for q in (there, back):
+            entropy -= (q * np.log(np.where(q > 0, q, 1))).sum(axis=1).sum()
+    demand(is_positive(scatter.total(), certificate.slack), INDEFINITE)
     # If q_i sums to s instead of 1, H(q_i / s) = H(q_i) / s + log s.
-    return entropy - log_sizes - gamma(2 * n + 8) * (entropy + log_sizes + n)
+    return entropy - log_sizes - gamma(2 * n + 16) * (entropy + log_sizes + n)
 
 
-def mixture(shares: np.ndarray, duals: list[Images], rows: slice) -> np.ndarray:
-    """Distributions of some rows over all others: shape (b, n)."""
-    parts = (softmax(block_distances(points, rows)[0], rows)[0] for points in duals)
-    mixed = sum(share * part for share, part in zip(shares, parts, strict=True))
-    return np.asarray(mixed / np.sum(mixed, axis=1, keepdims=True))
+def mixture(
+    shares: np.ndarray, duals: list[Softmax], rows: slice, columns: slice
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mixtures of shares, both ways: shape (b, m)."""
+    parts = [dual.both_ways(rows, columns) for dual in duals]
+    there, back = (sum(s * p[way] for s, p in zip(shares, parts, strict=True)) for way in (0, 1))
+    return np.asarray(there), np.asarray(back)
 
 
 def mmc_objective(problem: Problem) -> Value:
@@ -113,15 +164,16 @@ def _ratio(problem: Problem, components: np.ndarray) -> tuple[LONG, LONG]:
     n = problem.n_rows
     points = problem.images(components)
     similar = similar_error = roots = roots_error = LONG(0)
-    for part in blocks(n):
-        distances, errors = block_distances(points, part)
-        targets, others = problem.is_target(part), ~problem.same_class(part)
+    for rows, columns in upper(n):
+        distances, errors = block_distances(points, rows, columns)
+        targets, others = similar_pairs(problem, rows, columns), other_pairs(problem, rows, columns)
         similar += total(distances, targets)
         similar_error += total(errors, targets)
-        roots += total(np.sqrt(distances), others)
-        # A length is exact up to the rounding of the two images.
-        reach = points.reach[part, None] + points.reach
-        roots_error += points.error(points.values.shape[1] + 4) * total(reach, others)
+        lengths = np.sqrt(distances)
+        roots += total(lengths, others)
+        # The root moves by at most the root of the error, and by error / length.
+        moved = np.minimum(np.sqrt(errors), errors / np.where(lengths > 0, lengths, TINY))
+        roots_error += total(moved, others)
     demand(roots > 2 * roots_error, "rows of different classes do not differ under the metric")
     value = similar / roots**2
     similar_error += gamma(3 * n + 8) * similar
@@ -129,6 +181,17 @@ def _ratio(problem: Problem, components: np.ndarray) -> tuple[LONG, LONG]:
     # 1 / (g - e)^2 <= (1 + 6 e / g) / g^2 for e <= g / 2.
     error = (similar_error / roots**2) * 4 + value * (6 * roots_error / roots + gamma(8))
     return value, error
+
+
+def similar_pairs(problem: Problem, rows: slice, columns: slice) -> np.ndarray:
+    """How often each pair i < j is a target pair, in one order or the other."""
+    both = problem.is_target(rows, columns).astype(LONG) + problem.is_target(columns, rows).T
+    return above(both)
+
+
+def other_pairs(problem: Problem, rows: slice, columns: slice) -> np.ndarray:
+    """Two for pairs i < j of different classes, since both orders count; zero for others."""
+    return above(2 * (~problem.same_class(rows, columns)).astype(LONG))
 
 
 def mmc_bound(problem: Problem) -> LONG:
@@ -143,15 +206,14 @@ def mmc_bound(problem: Problem) -> LONG:
     points = problem.images(certificate.coordinates.T)
     duals = problem.images(certificate.duals["dual_components"])
     floor = dual_floor(problem, duals)
-    pull, push = PairScatter(points), PairScatter(points)
+    pull, push = Scatter(points), Scatter(points, 1)
     A = LONG(0)
-    for part in blocks(problem.n_rows):
-        roots = np.sqrt(block_distances(duals, part)[0])
-        others = ~problem.same_class(part)
-        weights = np.where(others, 1 / (2 * np.maximum(roots, floor)), 0)
-        A += total(np.maximum(roots, floor) / 2, others)
-        pull.add(part, problem.is_target(part).astype(LONG))
-        push.add(part, weights)
+    for rows, columns in upper(problem.n_rows):
+        roots = np.maximum(np.sqrt(block_distances(duals, rows, columns)[0]), floor)
+        others = other_pairs(problem, rows, columns)
+        A += total(roots / 2, others)
+        pull.add_upper(rows, similar_pairs(problem, rows, columns))
+        push.add_upper(rows, others / (2 * roots))
     A *= 1 + gamma(3 * problem.n_rows + 12)
     similar, dissimilar = pull.total(), push.total()
     diagonal = bool(certificate.parameters["diagonal"])
@@ -165,13 +227,13 @@ def mmc_bound(problem: Problem) -> LONG:
 
 def dual_floor(problem: Problem, duals: Images) -> LONG:
     """Return a length to take for shorter ones, so that weights stay finite: any will do."""
-    lengths, count = LONG(0), 0
-    for part in blocks(problem.n_rows):
-        others = ~problem.same_class(part)
-        lengths += total(np.sqrt(block_distances(duals, part)[0]), others)
-        count += int(others.sum())
-    demand(lengths > 0, "rows of different classes do not differ under the dual components")
-    return LONG(1e-8) * lengths / count
+    squares = count = LONG(0)
+    for rows, columns in upper(problem.n_rows):
+        others = other_pairs(problem, rows, columns)
+        squares += total(block_distances(duals, rows, columns)[0], others)
+        count += others.sum()
+    demand(squares > 0, "rows of different classes do not differ under the dual components")
+    return LEAST_ROOT * np.sqrt(squares / count)
 
 
 def least_multiple(similar: Matrix, dissimilar: Matrix, diagonal: bool) -> LONG:
@@ -179,18 +241,22 @@ def least_multiple(similar: Matrix, dissimilar: Matrix, diagonal: bool) -> LONG:
     if diagonal:
         # A diagonal metric sees the diagonals alone.
         S, T = np.diag(similar.values), np.diag(dissimilar.values)
-        demand((S > similar.error).all(), "similar pairs do not differ in a direction that is left")
-        return LONG(((T + dissimilar.error) / (S - similar.error)).max()) * (1 + gamma(8))
+        S, T = S - np.diag(similar.errors), T + np.diag(dissimilar.errors)
+        demand((S > 0).all(), NO_PULL)
+        return LONG((T / S).max()) * (1 + gamma(8))
+    demand((np.diag(similar.values) > 0).all(), NO_PULL)
+    scale = 1 / power_of_two(np.sqrt(np.diag(similar.values)))
+    similar, dissimilar = similar.scaled(scale), dissimilar.scaled(scale)
     lower = cholesky(similar.values)
-    demand(lower is not None, "similar pairs do not differ in a direction that is left")
+    demand(lower is not None, NO_PULL)
     inverse = np.linalg.inv(np.asarray(lower, dtype=np.float64))
-    values = np.linalg.eigvalsh(inverse @ dissimilar.values.astype(np.float64) @ inverse.T)
+    matrix = inverse @ dissimilar.values.astype(np.float64) @ inverse.T
+    demand(np.isfinite(matrix).all(), INDEFINITE)
+    values = np.linalg.eigvalsh(matrix)
     # The eigenvalue is a guess in double. What counts is the proof in long double.
     for more in 2.0 ** np.arange(-51, -9):
         multiple = LONG(values[-1]) * (1 + LONG(more))
-        error = multiple * similar.error + dissimilar.error
-        error += gamma(4) * (multiple * np.trace(similar.values) + np.trace(dissimilar.values))
-        if is_positive(Matrix(multiple * similar.values - dissimilar.values, error)):
+        if is_positive(similar.times(multiple).plus(dissimilar.times(LONG(-1)))):
             return multiple
     demand(False, INDEFINITE)
     return LONG(np.inf)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnml.certificates.arithmetic import LONG, Images, images
+from lnml.certificates.arithmetic import LONG
 from lnml.certificates.certificate import Certificate
+from lnml.certificates.images import Images, images
 
 
 class NotProvedError(Exception):
@@ -58,12 +59,15 @@ class Problem:
         As given.
     rows : ndarray of shape (n, d)
         X in long double, exactly.
+    left_out : ndarray of shape (d, m)
+        Directions that the coordinates leave out, once they are known.
     """
 
     def __init__(self, certificate: Certificate, X: np.ndarray, codes: np.ndarray) -> None:
         self.certificate = certificate
         self.rows = X.astype(LONG)
         self.codes = codes
+        self.left_out = np.zeros((X.shape[1], 0), dtype=LONG)
 
     @property
     def n_rows(self) -> int:
@@ -71,12 +75,8 @@ class Problem:
         return len(self.rows)
 
     def images(self, components: np.ndarray) -> Images:
-        """Rows under components (r, d), up to a shift: x_0 becomes zero.
-
-        Distances come from differences of rows. Without the shift, rows far from zero would lose
-        digits.
-        """
-        return images(self.rows - self.rows[0], components.T)
+        """Rows under components (r, d)."""
+        return images(self.rows, components.T)
 
     def targets_of(self) -> list[np.ndarray]:
         """Target neighbours of every row."""
@@ -84,22 +84,25 @@ class Problem:
         sizes = np.bincount(self.targets[:, 0], minlength=self.n_rows)
         return np.split(self.targets[order, 1], np.cumsum(sizes)[:-1])
 
-    def is_target(self, rows: slice) -> np.ndarray:
-        """Whether all rows are targets of some rows: shape (b, n)."""
-        here = np.arange(rows.start, rows.stop)
+    def is_target(self, rows: slice, columns: slice | None = None) -> np.ndarray:
+        """Whether others (default all) are targets of some rows: shape (b, m)."""
+        columns = slice(0, self.n_rows) if columns is None else columns
         if "targets" not in self.certificate.duals:
-            found = self.same_class(rows)
-            found[here - rows.start, here] = False
+            found = self.same_class(rows, columns)
+            here = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
+            found[here - rows.start, here - columns.start] = False
             return found
-        found = np.zeros((here.size, self.n_rows), dtype=bool)
+        found = np.zeros((rows.stop - rows.start, columns.stop - columns.start), dtype=bool)
         first, second = self.targets.T
         chosen = (first >= rows.start) & (first < rows.stop)
-        found[first[chosen] - rows.start, second[chosen]] = True
+        chosen &= (second >= columns.start) & (second < columns.stop)
+        found[first[chosen] - rows.start, second[chosen] - columns.start] = True
         return found
 
-    def same_class(self, rows: slice) -> np.ndarray:
-        """Whether some rows have the class of all rows: shape (b, n)."""
-        return np.asarray(self.codes[rows, None] == self.codes)
+    def same_class(self, rows: slice, columns: slice | None = None) -> np.ndarray:
+        """Whether some rows have the class of others (default all): shape (b, m)."""
+        columns = slice(0, self.n_rows) if columns is None else columns
+        return np.asarray(self.codes[rows, None] == self.codes[columns])
 
     def check_rows(self, name: str, rows: np.ndarray) -> None:
         """Refuse numbers of rows that X does not have."""

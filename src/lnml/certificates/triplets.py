@@ -11,18 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnml.certificates.arithmetic import (
-    BLOCK,
-    EPS,
-    LONG,
-    Matrix,
-    block_distances,
-    blocks,
-    edge_scatter,
-    gamma,
-    images,
-    is_positive,
-)
+from lnml.certificates.arithmetic import BLOCK, EPS, LONG, blocks, gamma
+from lnml.certificates.coordinates import without
+from lnml.certificates.images import STEPS, block_distances
+from lnml.certificates.matrices import Matrix, edge_scatter, is_positive
 from lnml.certificates.problem import Problem, Value, are_distinct, demand
 
 INDEFINITE = (
@@ -128,13 +120,9 @@ def lmnn_bound(problem: Problem) -> LONG:
     mu = LONG(certificate.parameters["push_weight"])
     weights = mu * slopes.weights
     weights[: slopes.n_targets] += 1 - mu
-    dual = edge_scatter(
-        problem.rows,
-        slopes.edges,
-        weights,
-        certificate.coordinates,
-        weight_steps=slopes.steps + 3,
-    )
+    points = problem.images(certificate.coordinates.T)
+    # 1 - mu and mu a are both positive: a weight of a target pair does not cancel.
+    dual = edge_scatter(points, slopes.edges, weights, slopes.steps + 4)
     # With M = W A W^T, <G, M> = <W^T G W, A> >= -slack trace(A).
     demand(is_positive(dual, certificate.slack), INDEFINITE)
     return rounded_down(mu * slopes.total)
@@ -159,20 +147,23 @@ def frobenius_bound(problem: Problem) -> LONG:
     f(M) >= C sum(a) + 1/2 |M|^2 - <B, M>   (slopes)
          >= C sum(a) + 1/2 |M|^2 - <Y, M>   (<Y - B, M> >= 0, since Y - B and M are both psd)
          >= C sum(a) - 1/2 |Y|^2            (1/2 |M - Y|^2 >= 0, for any symmetric Y).
+
+    With directions U that are left out, let P be the projection on what is orthogonal to them.
+    Rows do not differ along U, so PBP = B, and PYP has no larger norm than Y: it is enough that
+    PYP >= B, which says that (PW)^T Y (PW) >= W^T B W.
     """
     certificate, slopes = problem.certificate, checked_slopes(problem)
     C, W = LONG(certificate.parameters["C"]), certificate.coordinates
     Y = certificate.duals["dominator"]
     demand((Y == Y.T).all(), "the dominator is not symmetric")
-    minus_B = edge_scatter(
-        problem.rows, slopes.edges, C * slopes.weights, W, weight_steps=slopes.steps + 2
-    )
-    above = W.T.astype(LONG) @ Y.astype(LONG) @ W.astype(LONG)
+    points = problem.images(W.T)
+    minus_B = edge_scatter(points, slopes.edges, C * slopes.weights, slopes.steps + 2)
+    W, Y = without(problem.left_out, W.astype(LONG)), Y.astype(LONG)
+    above = W.T @ Y @ W
     sizes = np.abs(W).T @ np.abs(Y) @ np.abs(W)
-    error = gamma(2 * len(Y) + 4) * LONG(np.linalg.norm(sizes) * (1 + 1e-9))
-    both = Matrix((above + above.T) / 2 + minus_B.values, error + minus_B.error)
-    demand(is_positive(both, certificate.slack), INDEFINITE)
-    norm = (Y.astype(LONG) ** 2).sum() / 2 * (1 + gamma(Y.size))
+    inside = Matrix((above + above.T) / 2, gamma(2 * len(Y) + 4) * sizes)
+    demand(is_positive(inside.plus(minus_B), certificate.slack), INDEFINITE)
+    norm = (Y**2).sum() / 2 * (1 + gamma(Y.size))
     return rounded_down(C * slopes.total) - norm * (1 + 2 * EPS)
 
 
@@ -188,15 +179,15 @@ def weighted_basis_bound(problem: Problem) -> LONG:
     C = LONG(certificate.parameters["C"])
     A, u = certificate.duals["basis"], certificate.duals["weights"].astype(LONG)
     demand((u >= 0).all(), "a dual weight is negative")
-    b, b_error = np.zeros(len(u), dtype=LONG), np.zeros(len(u), dtype=LONG)
+    points = problem.images(A.T)
+    b, squares, weights = np.zeros_like(u), np.zeros_like(u), C * slopes.weights
     parts = blocks(len(slopes.edges))
     for part in parts:
-        first, second = slopes.edges[part].T
-        differences = problem.rows[first] - problem.rows[second]
-        along = images(differences, A)
-        b -= C * slopes.weights[part] @ along.values**2
-        b_error += C * np.abs(slopes.weights[part]) @ (np.abs(differences) @ np.abs(A)) ** 2
-    b_error *= gamma(2 * (len(A) + 2) + BLOCK + len(parts) + slopes.steps + 8)
+        along = points.between(*slopes.edges[part].T) ** 2
+        b -= weights[part] @ along
+        squares += np.abs(weights[part]) @ along
+    share = gamma(BLOCK + len(parts) + slopes.steps + 4 * STEPS)
+    b_error = share * points.sizes(squares, np.abs(weights).sum()) ** 2
     gram, sizes = (part.T.astype(LONG) @ part.astype(LONG) for part in (A, np.abs(A)))
     steps = 2 * len(A) + len(u) + 8
     Qu, Qu_error = gram**2 @ u, gamma(steps) * (sizes**2 @ u)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lnml.certificates.arithmetic import LONG
 from lnml.certificates.certificate import Certificate
+from lnml.certificates.coordinates import check_coordinates
 from lnml.certificates.logdet import itml_bound, itml_objective
 from lnml.certificates.pairs import mcml_bound, mcml_objective, mmc_bound, mmc_objective
 from lnml.certificates.problem import NotProvedError, Problem, Value, demand
@@ -41,8 +42,6 @@ WITH_SLACK = ("lmnn", "frobenius", "mcml")
 
 # Bound and gap may be stated in double, with this relative rounding.
 STATED = 1e-12
-# Rows agree in a direction if they differ by less than this share of the numbers themselves.
-SAME = 1e-9
 # A gap is relative to the objective, or to this share of the objective without learning.
 FLOOR = 1e-6
 
@@ -127,7 +126,7 @@ def _prove(
     # No objective is negative: a bound of zero needs no proof.
     if certificate.bound > 0.0:
         if certificate.method in IN_COORDINATES:
-            _check_coordinates(certificate, rows)
+            problem.left_out = check_coordinates(certificate, rows)
         proved = np.maximum(bound_of(problem), 0)
         if certificate.slack > 0.0:
             lowered = LONG(certificate.slack) * LONG(certificate.limit)
@@ -161,23 +160,5 @@ def _checked_data(certificate: Certificate, X: Any, y: Any) -> tuple[np.ndarray,
         raise ValueError(f"y must have one label for each of the {len(rows)} rows, two at least")
     if certificate.slack > 0.0 and certificate.method not in WITH_SLACK:
         raise ValueError(f"the proof of {certificate.method} has no slack")
-    return rows, np.unique(labels, return_inverse=True)[1].reshape(-1)
-
-
-def _check_coordinates(certificate: Certificate, rows: np.ndarray) -> None:
-    """Check that W leaves out nothing in which rows differ.
-
-    If all columns of X - x_0 are linear functions of (X - x_0) W, then every metric acts on the
-    differences of rows as one of the form W A W^T does. A diagonal metric needs the columns
-    themselves.
-    """
-    tiny, W = np.finfo(np.float64).tiny, certificate.coordinates
-    shifted = (rows.astype(LONG) - rows[0].astype(LONG)).astype(np.float64)
-    wanted = shifted / np.maximum(np.abs(rows).max(axis=0), tiny)
-    if certificate.parameters.get("diagonal"):
-        rest = np.where(W.any(axis=1), 0.0, wanted)
-    else:
-        seen = shifted @ W
-        seen /= np.maximum(np.abs(seen).max(axis=0), tiny)
-        rest = wanted - seen @ np.linalg.lstsq(seen, wanted, rcond=None)[0]
-    demand(np.abs(rest).max() <= SAME, "rows differ in a direction that the coordinates leave out")
+    # Fits are to double; what is given in float32 stays as it is.
+    return rows.astype(np.float64), np.unique(labels, return_inverse=True)[1].reshape(-1)
