@@ -34,14 +34,15 @@ def test_never_rises_and_is_what_it_says(name, learner):
     model = LEARNERS[learner].fit(X, y)
     assert model.converged_
     steps = np.array(half_steps(model))
-    assert (np.diff(steps) <= 1e-9 * np.abs(steps[:-1])).all()
+    # Near zero there is only rounding.
+    assert (np.diff(steps) <= 1e-9 * np.abs(steps[:-1]) + 1e-15 * steps[0]).all()
     targets = model.target_neighbors_
     if learner == "LN-MCML":
         exact = mcml_objective(X, targets.toarray(), model.components_)
     else:
         exact = lmnn_objective(X, y, targets.toarray(), model.components_, push_weight=0.5)
     assert_allclose(model.objective_, exact, rtol=1e-6, atol=1e-8)
-    assert steps[-1] == model.objective_
+    assert steps[-1] == pytest.approx(model.objective_, rel=1e-9)
     sizes = model.n_target_neighbors_
     floor, cap, budget = assignment_limits(y, model.k_min, model.k_av, model.k_max)
     assert targets.sum() == budget

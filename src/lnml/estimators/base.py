@@ -100,11 +100,13 @@ class MetricEstimator(MahalanobisMetric):
             monitor.close()
             self._store(learned, given)
         solution = learned.solution
+        if solution.stopped:
+            return self
         if solution.short and learned.order is not None and solution.gap is not None:
             X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
             names = getattr(self, "feature_names_in_", None)
             warn_of_little_proof(type(self).__name__, solution.gap, X, names)
-        elif learned.limit and not (solution.converged or solution.stopped):
+        elif learned.limit and not solution.converged:
             self._warn_of_limit(learned)
         return self
 

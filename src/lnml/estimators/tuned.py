@@ -81,7 +81,7 @@ class TunedMetric(MetricEstimator):
                 solution.components.dtype,
                 attributes,
                 limit="",
-                certificate=model.certificate_,
+                certificate=getattr(model, "certificate_", None),
             )
 
         return self._fit(X, learn)

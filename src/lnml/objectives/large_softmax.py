@@ -21,6 +21,10 @@ from lnml.proofs.rounding import gamma
 from lnml.proofs.softmax import SoftmaxDual
 
 
+# Largest relative error of a weight exp(-D), on any device.
+POWER_ERROR = 1e-13
+
+
 class WideRows(NamedTuple):
     """Rows in float64 on the device, in the coordinates of a task.
 
@@ -79,7 +83,7 @@ def large_divergence(
     log_z = float(kernels.log_normalizers(embedding)[counts].sum())
     trace = float(np.trace(pull.matrix))
     n = training.points.n_rows
-    error = n * length_error(kernels, embedding) + float(pull.error.sum())
+    error = n * (length_error(kernels, embedding) + POWER_ERROR) + float(pull.error.sum())
     error += gamma(2 * n + 8) * (abs(log_z) + trace + abs(log_sizes))
     return Value(max(trace + log_z - log_sizes, 0.0), error)
 
@@ -92,7 +96,8 @@ def large_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Valu
     own, _ = kernels.class_softmax(embedding, full=False)
     value = float((1.0 - own).sum())
     n = training.points.n_rows
-    return Value(value, 2.0 * n * length_error(kernels, embedding) + gamma(2 * n + 64) * n)
+    each = 2.0 * (length_error(kernels, embedding) + POWER_ERROR)
+    return Value(value, n * each + gamma(2 * n + 64) * n)
 
 
 def large_dual(
@@ -110,7 +115,7 @@ def large_dual(
     inside_ = np.square(inner).sum(axis=0)
     logs = float(log_z[counts].sum())
     linear = float(np.vdot(inner @ matrix, inner))
-    rounding = n * length_error(kernels, embedding) + float(error @ inside_)
+    rounding = n * (length_error(kernels, embedding) + POWER_ERROR) + float(error @ inside_)
     rounding += gamma(2 * n + 64) * (abs(logs) + linear + n)
     return SoftmaxDual(expected, Value(logs + linear, rounding))
 
