@@ -106,6 +106,9 @@ class Flat:
     def dual_point(self, components):
         return DualPoint(1.0, np.diag([-1.0, 1.0]))
 
+    def keep_dual(self, components, share):
+        raise AssertionError("there is nothing to keep")
+
 
 @pytest.mark.parametrize(("warm", "iterations"), [(False, 5), (True, 10)])
 def test_a_warm_solve_at_rest_walks_the_whole_path_before_it_ends(warm, iterations):

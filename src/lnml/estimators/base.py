@@ -152,7 +152,8 @@ class MetricEstimator(MahalanobisMetric):
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
         self.certificate_ = learned.certificate or certificate_of(solution, learned.order)
-        self._n_rows = given.shape[0] if hasattr(given, "shape") else len(given)
+        rows = given if hasattr(given, "shape") else np.asarray(given)
+        self._n_rows = rows.shape[0]
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:

@@ -131,11 +131,15 @@ def product_error(sizes: np.ndarray, shifts: np.ndarray, share: float) -> np.nda
     """Diagonal that dominates |a b^T + b a^T| + share * a a^T for sizes a and shifts b >= 0.
 
     A matrix with entries up to E_kl lies below the diagonal of sum_l E_kl s_l / s_k, for
-    any s > 0; here s = 1 / a.
+    any s > 0. Here s is 1 / a, or less where pairs hardly differ: the shift of such a
+    direction must not spoil the others.
     """
-    ratio = float(np.divide(shifts, sizes, out=np.zeros_like(sizes), where=sizes > 0.0).sum())
-    own = sizes.size * sizes * (shifts + share * sizes)
-    return 1.01 * (sizes**2 * ratio + own)
+    if sizes.size == 0:
+        return np.zeros(0)
+    units = sizes + np.sqrt(shifts * sizes.max())
+    units = np.where(units > 0.0, units, 1.0)
+    moved, own = float((shifts / units).sum()), float((sizes / units).sum())
+    return 1.01 * units * (sizes * moved + (shifts + share * sizes) * own)
 
 
 def no_moment(coordinates: np.ndarray) -> Moment:
