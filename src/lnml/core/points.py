@@ -21,8 +21,9 @@ class Points:
     far : bool, default=False
         Whether rows lie so far from each other that distances must come from
         differences: a matrix product would lose them.
-    rounding : ndarray of shape (d,), or None
-        Rounding of the largest value of each column, as it was given; None if not known.
+    rounding : ndarray of shape (2, d), or None
+        Rounding of the largest value of each column as it was given, and of a value in the
+        middle; None if not known.
     """
 
     data: Any

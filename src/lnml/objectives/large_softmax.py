@@ -20,7 +20,6 @@ from lnml.proofs.objective import Value
 from lnml.proofs.rounding import gamma
 from lnml.proofs.softmax import SoftmaxDual
 
-
 # Largest relative error of a weight exp(-D), on any device.
 POWER_ERROR = 1e-13
 

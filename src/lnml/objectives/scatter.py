@@ -13,11 +13,14 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from lnml.core.pairs import Pattern
-from lnml.core.points import Points
+from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.protocol import Kernels
 
 # Directions with less than this share of the largest scatter are measured again.
 SHARE = 1e-6
+# Rows that are looked at for outliers, and how far these are, in units of the others.
+SAMPLE = 256
+OUTLYING = 1e4
 # Rows that differ by fewer roundings than this are equal.
 CONSTANT = 4.0
 
@@ -37,8 +40,8 @@ class ColumnUnits(NamedTuple):
         Column means.
     scale, unscale : ndarrays of shape (d,)
         The spread; for constant columns infinity and zero.
-    rounding : ndarray of shape (d,)
-        Rounding of the largest value of a column.
+    rounding : ndarray of shape (2, d)
+        Rounding of the largest value of a column, and of one in the middle.
     """
 
     points: Points
@@ -50,15 +53,17 @@ class ColumnUnits(NamedTuple):
 
     @classmethod
     def of(cls, kernels: Kernels, points: Points) -> Self:
-        """Measure the columns."""
+        """Measure the columns; rows that float32 cannot standardise become float64."""
         columns = kernels.columns(points)
+        if points.dtype == np.float32 and _has_outliers(kernels, points, columns):
+            points = kernels.widened(points)
         # Compares the values: the spread of a constant column may be non-zero by rounding.
         constant = columns.highest == columns.lowest
         scale = np.where(constant, np.inf, columns.spread)
         rounding = points.rounding
         if rounding is None:
             largest = np.maximum(-columns.lowest, columns.highest)
-            rounding = 0.5 * points.precision * largest
+            rounding = 0.5 * points.precision * np.stack([largest, largest])
         return cls(
             points,
             kernels.standardized(points, columns.mean, scale),
@@ -72,8 +77,8 @@ class ColumnUnits(NamedTuple):
         """Return the rows along directions, with the digits that small differences need."""
         return kernels.mapped(self.points, directions / self.scale[:, None], shift=self.mean)
 
-    def noise(self, directions: np.ndarray) -> np.ndarray:
-        """Spread along each direction that rounding explains.
+    def noise(self, directions: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+        """Spread along each direction that a rounding of the columns explains.
 
         Roundings of different columns are independent. Products in float64 have their own,
         which float32 data do not notice.
@@ -81,7 +86,21 @@ class ColumnUnits(NamedTuple):
         factor = CONSTANT
         if self.points.dtype == np.float64:
             factor += np.sqrt(len(directions))
-        return factor * np.linalg.norm(self.rounding[:, None] * directions, axis=0)
+        return factor * np.linalg.norm(rounding[:, None] * directions, axis=0)
+
+
+def _has_outliers(kernels: Kernels, points: Points, columns: Columns) -> bool:
+    """Whether a column has values so far away that they hide the differences of the others."""
+    step = max(1, points.n_rows // SAMPLE)
+    sample = kernels.arrays.rows(Embedding(points.data, points), np.arange(0, points.n_rows, step))
+    steps = np.diff(np.sort(sample, axis=0), axis=0)
+    seen = steps > 0.0
+    count = seen.sum(axis=0)
+    # Zeros come first: the median of the others stands behind them.
+    middle = np.sort(steps, axis=0)[len(steps) - 1 - count // 2, np.arange(count.size)]
+    typical = middle * count
+    far = columns.highest - columns.lowest > OUTLYING * typical
+    return bool((far & (typical > 0.0)).any())
 
 
 class Scatter(Protocol):
@@ -111,7 +130,7 @@ class TotalScatter:
 
     def noise(self, directions: np.ndarray) -> np.ndarray:
         """See :class:`Scatter`."""
-        return self.units.noise(directions)
+        return self.units.noise(directions, self.units.rounding[0])
 
 
 class PullScatter:
@@ -153,7 +172,8 @@ class PullScatter:
 
     def noise(self, directions: np.ndarray) -> np.ndarray:
         """See :class:`Scatter`."""
-        return np.sqrt(self.weight) * self.units.noise(directions)
+        # Target pairs are near each other: a few far values say nothing about their rounding.
+        return np.sqrt(self.weight) * self.units.noise(directions, self.units.rounding[1])
 
 
 def _in_blocks(

@@ -8,6 +8,7 @@ import numpy as np
 
 from lnml.core.pairs import Pattern
 from lnml.core.points import Points
+from lnml.kernels.tensors import is_tensor
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.triplet_task import TripletTask
 from lnml.proofs.differences import squared_lengths
@@ -15,10 +16,9 @@ from lnml.proofs.hinges import Pairs
 from lnml.proofs.objective import Lengths, Value, hinge_sum
 from lnml.proofs.rounding import gamma
 
-# Multiplications of target differences with components, above which a fit is large.
+# Multiplications of differences with components, above which a fit is large.
 LARGE = 2e9
-# Largest rounding of a length that a search for impostors is widened by.
-MOST_SHIFT = 0.1
+LARGE_ON_DEVICE = 1e8
 
 
 class FinishedTriplets:
@@ -62,9 +62,13 @@ class FinishedTriplets:
         self.pattern = self.kernels.pattern(task.targets).to_host()
         i, j = self.pattern.pairs()
         # Differences of many long rows take longer than a fit: the device embeds rows first.
-        self.large = care == 0 and i.size * components.size > LARGE
-        self.embedding = self.kernels.embed(self.points, components)
-        self.rounding = embedding_error(self.kernels.columns(self.points), self.points, components)
+        most = LARGE_ON_DEVICE if is_tensor(self.points.data) else LARGE
+        n_pairs = i.size + task.dual().value.size
+        far = task.points.far
+        self.large = care == 0 and n_pairs * components.size > most and not far
+        points = self.points if self.large else self.kernels.widened(self.points)
+        self.embedding = self.kernels.embed(points, components)
+        self.rounding = embedding_error(self.kernels.columns(points), points, components)
         rows = self.kernels.arrays.to_host(self.points.data)
         if not self.large:
             rows = np.asarray(rows, dtype=np.longdouble if care == 2 else np.float64)
@@ -97,8 +101,7 @@ class FinishedTriplets:
         filled = np.flatnonzero(self.pattern.sizes)
         upper = 1.0 + self.targets.values + self.targets.errors
         reach[filled] = np.maximum.reduceat(upper, self.pattern.indptr[filled])
-        # More cannot be told apart by coordinates of this type.
-        shift = min(2.0 * self.rounding, MOST_SHIFT)
+        shift = 2.0 * self.rounding
         radius = (np.sqrt(np.maximum(reach, 0.0)) + shift) ** 2
         radius = np.where(reach > 0.0, radius * (1.0 + 1e-9), -np.inf)
         pattern = self.task.impostors
@@ -119,6 +122,7 @@ class FinishedTriplets:
         if search is None or not search.made_at(self.found):
             return None
         if self.large:
+            # Ordinary columns: the search looked further than their rounding.
             return search.found
         shift = 2.0 * embedding_error(self.kernels.columns(points), points, self.found)
         # Its rows were mapped: the rounding of that comes on top.

@@ -71,7 +71,7 @@ class CPUKernels(Kernels):
         return _columns.mapped(points, matrix, shift, far)
 
     def widened(self, points: Points) -> Points:
-        return replace(points, data=points.data.astype(np.float64))
+        return replace(points, data=points.data.astype(np.float64, copy=False))
 
     def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
         return _columns.class_scatter(points, weights)

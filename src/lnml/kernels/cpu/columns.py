@@ -11,6 +11,9 @@ import numpy as np
 from lnml.core.points import Columns, Points
 from lnml.kernels.cpu.products import centred, gram, shifted_product
 
+# Rows that are looked at for a value in the middle of each column.
+SAMPLE = 256
+
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.points`."""
@@ -27,7 +30,9 @@ def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -
     exact = (np.sign(lowest) == np.sign(highest)) & (0.5 * ends.max(axis=0) <= ends.min(axis=0))
     centre[~exact] = 0.0
     points = make_points(X[order] - centre, class_start)
-    return replace(points, rounding=0.5 * points.precision * ends.max(axis=0).astype(np.float64))
+    middle = np.median(np.abs(X[:: max(1, len(X) // SAMPLE)]), axis=0)
+    rounding = 0.5 * points.precision * np.stack([ends.max(axis=0), middle]).astype(np.float64)
+    return replace(points, rounding=rounding)
 
 
 def columns(points: Points) -> Columns:

@@ -11,6 +11,8 @@ from lnml.core.points import Columns, Points
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch.basics import float64_zeros, to_numpy, to_tensor
 
+# Rows that are looked at for a value in the middle of each column.
+SAMPLE = 256
 # Rows that are widened to float64 at once.
 _ROWS_PER_TILE = 65536
 # Rows whose products are summed in float32.
@@ -27,8 +29,9 @@ def training_points(X: torch.Tensor, order: np.ndarray, class_start: np.ndarray)
     exact = (lowest.sign() == highest.sign()) & (0.5 * ends.amax(dim=0) <= ends.amin(dim=0))
     centre = torch.where(exact, X.gather(0, nearest[None]), 0.0)
     points = Points(X[to_tensor(order, X.device)] - centre, class_start)
-    rounding = 0.5 * points.precision * to_numpy(ends.amax(dim=0).double())
-    return replace(points, rounding=rounding)
+    middle = X[:: max(1, X.shape[0] // SAMPLE)].abs().median(dim=0).values
+    sizes = to_numpy(torch.stack([ends.amax(dim=0), middle]).double())
+    return replace(points, rounding=0.5 * points.precision * sizes)
 
 
 def columns(points: Points) -> Columns:
