@@ -36,6 +36,8 @@ def least_eigenvalue(matrix: np.ndarray, error: np.ndarray) -> float:
         return -np.inf
     matrix = (matrix + matrix.T) / 2 - np.diag(error * (1.0 + 4.0 * UNIT))
     scale = float(np.abs(matrix).sum(axis=1).max())
+    if scale == 0.0:
+        return 0.0
     shift, step = float(np.linalg.eigvalsh(matrix)[0]), size * UNIT * scale
     for _ in range(TRIALS):
         shift -= step

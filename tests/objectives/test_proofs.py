@@ -1,0 +1,144 @@
+"""What a finished fit proves, on small and on large data, and on every device."""
+
+import warnings
+
+import numpy as np
+import pytest
+from oracles import lmnn_objective, nearest_targets, pull_scatter, squared_distances
+from sklearn.base import clone
+from toy_data import blobs, device_targets, small_dataset, training_set
+
+from lnml import LMNN, LNML, MCML, MMC, NCA, RelativeComparisons, SupportVectorMetric
+from lnml.certificates import verify
+from lnml.objectives import triplet_proof
+from lnml.objectives.conditioning import whiten_pull
+from lnml.proofs.slopes import Slopes
+from lnml.solvers import path
+
+pytestmark = pytest.mark.usefixtures("device")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_large_proofs_are_proofs(monkeypatch, dtype):
+    """The way of large data, on small data: verified, and hardly weaker."""
+    X, y = small_dataset("wine")
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(dtype)
+    for name in ("LARGE", "LARGE_ON_DEVICE"):
+        monkeypatch.setattr(triplet_proof, name, 0.0)
+    monkeypatch.setattr(path, "MOST_WORK", (0.0,))
+    model = LMNN().fit(X, y)
+    assert model.duality_gap_ <= 1e-3
+    seen = model.history_[-1]
+    assert model.duality_gap_ <= seen["gap"] + 1e-4
+    assert model.objective_ == pytest.approx(seen["objective"], rel=1e-6)
+    found = verify(model.certificate(X, y), X, y)
+    assert found.holds, found.reason
+    assert model.objective_ == pytest.approx(
+        found.objective, rel=1e-12 if dtype == np.float64 else 1e-6
+    )
+
+
+@pytest.mark.parametrize("care", [0, 1, 2])
+@pytest.mark.parametrize("estimator", [MCML(), NCA(max_iter=30)], ids=repr)
+def test_care_changes_digits_only(monkeypatch, estimator, care):
+    X, y = small_dataset("ionosphere", n_rows=80)
+    prove, proofs = path._prove, []
+
+    def with_care(*arguments):
+        proofs.append(prove(*arguments[:-1], care))
+        return proofs[-1]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        usual = clone(estimator).fit(X, y)
+        monkeypatch.setattr(path, "_prove", with_care)
+        model = clone(estimator).fit(X, y)
+    assert model.objective_ == pytest.approx(usual.objective_, rel=1e-9)
+    assert proofs[0].error <= 1e-8 * proofs[0].objective
+    if usual.duality_gap_ is not None:
+        assert model.duality_gap_ == pytest.approx(usual.duality_gap_, abs=1e-6)
+
+
+def nearly_equal(size, seed=0):
+    """Two columns that differ by a class signal of some size, and a third."""
+    X, y = blobs(seed, [12, 12], 3)
+    signal = size * (np.where(y == 0, -1.0, 1.0) + 0.01 * X[:, 1])
+    X[:, 1] = X[:, 0] + signal
+    return X, y
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-5, 1e-8, 1e-11])
+def test_directions_of_any_size_are_kept_and_whitened(size):
+    X, y = nearly_equal(size)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    P = nearest_targets(squared_distances(X), y, 2)
+    training = training_set(X, y)
+    found = whiten_pull(training.kernels, training.points, device_targets(P))
+    assert found.matrix.shape == (3, 3)
+    np.testing.assert_array_equal(found.pull, 1.0)
+    exact = X.astype(np.longdouble) @ found.matrix.astype(np.longdouble)
+    np.testing.assert_allclose(pull_scatter(exact.astype(float), P), np.eye(3), atol=1e-3)
+
+
+def test_columns_that_depend_on_each_other_exactly_are_left_out():
+    X, y = blobs(1, [14, 10], 3)
+    X = np.c_[X, 2.0 * X[:, 0], np.round(X[:, 1], 3) + np.round(X[:, 2], 3), np.full(24, 3.0)]
+    X[:, 1:3] = np.round(X[:, 1:3], 3)
+    found = whiten_pull(*vars_of(training_set(X[np.argsort(y, kind="stable")], np.sort(y))), None)
+    assert found.matrix.shape == (6, 3)
+
+
+def vars_of(training):
+    return training.kernels, training.points
+
+
+@pytest.mark.parametrize("model", [LMNN(), LNML(), MCML(), MMC(), SupportVectorMetric()], ids=repr)
+def test_a_missing_value_code_is_survived(model):
+    """The data of docs/certificates.md: a third of one column is 99999999."""
+    r = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = r.standard_normal((40, 3))
+    X[:, 0] += 1.5 * y
+    X[r.random(40) < 0.3, 0] = 99999999
+    fitted = model.fit(X, y)
+    assert fitted.duality_gap_ <= 1e-3
+    assert verify(fitted.certificate(X, y), X, y).holds
+
+
+def test_the_objective_is_that_of_the_rounded_components():
+    """float32 components are not the float64 ones that the solver found."""
+    X, y = small_dataset("iris", n_rows=60)
+    X = X.astype(np.float32)
+    model = LMNN().fit(X, y)
+    assert model.components_.dtype == np.float32
+    P = model.target_neighbors_.toarray()
+    wide = X.astype(np.float64), model.components_.astype(np.float64)
+    exact = lmnn_objective(wide[0], y, P, wide[1], 0.5)
+    assert model.objective_ == pytest.approx(exact, rel=1e-11)
+
+
+def test_weights_are_squares():
+    X, y = small_dataset("wine")
+    model = RelativeComparisons().fit(X, y)
+    assert (np.diag(model.components_) >= 0.0).all()
+    np.testing.assert_allclose(np.diag(model.components_) ** 2, model.weights_)
+
+
+class TestSlopes:
+    first = Slopes(np.array([0, 0, 2]), np.array([5, 7, 5]), np.array([0.5, 1.0, 0.25]))
+    second = Slopes(np.array([0, 1]), np.array([7, 9]), np.array([1.0, 0.5]))
+
+    def test_of_a_mixture(self):
+        mixed = self.first.mixed(self.second, 0.25)
+        found = {(int(t), int(l)): v for t, l, v in zip(*mixed, strict=True)}
+        assert found == {(0, 5): 0.375, (0, 7): 1.0, (1, 9): 0.125, (2, 5): 0.1875}
+
+    @pytest.mark.parametrize("share", [0.0, 1.0])
+    def test_all_of_one(self, share):
+        assert self.first.mixed(self.second, share) is (self.second if share else self.first)
+
+    def test_of_pairs(self):
+        np.testing.assert_array_equal(self.first.per_target(4), [1.5, 0.0, 0.25, 0.0])
+        rows, impostors, slopes = self.first.impostor_pairs(np.array([3, 3, 3, 4]))
+        assert list(zip(rows, impostors, slopes, strict=True)) == [(3, 5, 0.75), (3, 7, 1.0)]
