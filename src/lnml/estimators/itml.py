@@ -89,16 +89,19 @@ class ITML(MetricEstimator):
     pairs_ : ndarray of int, shape (n_constraints_, 2)
         The two rows of each constraint (``fit`` only).
     objective_ : float
-        The objective above at ``components_`` and the best slack.
+        The objective above at ``components_`` as returned and the best slack.
     duality_gap_ : float
-        Proved: no metric has an objective below
+        Proved, for these pairs and bounds: no metric has an objective below
         ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
         a millionth of the objective of the Euclidean metric (docs/itml.md).
+    certificate_ : Certificate or None
+        The proof, for :func:`lnml.certificates.verify`; see ``certificate``. None after
+        ``fit_pairs``.
     converged_ : bool
         Whether the gap is at most ``tol``.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, n_active (constraints not
-        kept), seconds.
+        What the solver saw, one record per iteration: objective, bound, gap, n_active
+        (constraints not kept), seconds.
     n_iter_ : int
         Number of iterations.
     classes_ : ndarray

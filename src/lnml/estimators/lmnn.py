@@ -62,15 +62,17 @@ class LMNN(MetricLearner):
     components_ : ndarray of shape (r, d)
         L; the learned squared distance is the sum of squares of L (a - b).
     objective_ : float
-        The exact objective at ``components_``.
+        The objective at ``components_`` as returned.
     duality_gap_ : float
-        Proved: no metric has an objective below
+        Proved, for these target neighbours: no metric of any rank has an objective below
         ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
         a millionth of the objective of the zero metric (docs/lmnn.md).
+    certificate_ : Certificate or None
+        The proof, for :func:`lnml.certificates.verify`; see ``certificate``.
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective (exact, after a full search), bound,
+        What the solver saw, one record per iteration: objective (after a full search), bound,
         gap, n_active (number of violated triplets), n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.

@@ -68,14 +68,17 @@ class LNML(CoupledEstimator):
         the same order. Their sum is ``objective_`` minus the part of it that does
         not depend on pairs (zero for LMNN and MCML).
     objective_ : float
-        The objective at the learned metric and neighbourhoods.
+        The objective at ``components_`` as returned and the learned neighbourhoods.
     duality_gap_ : float or None
-        Certifies the last metric given the last neighbourhoods.
+        Proved, for the learned neighbourhoods: no metric is better by more than this
+        share, as the base estimator measures it. None if that proves nothing.
+    certificate_ : Certificate or None
+        The proof, for :func:`lnml.certificates.verify`; see ``certificate``.
     converged_ : bool
         Whether the neighbourhoods repeated, or a whole round lowered the objective
         by less than ``tol / 10``, after a metric solved to ``tol``.
     history_ : list of dict
-        One record per round: ``objective_assigned`` after the neighbourhoods,
+        What was seen, one record per round: ``objective_assigned`` after the neighbourhoods,
         ``objective`` after the metric, bound, gap, ``n_changed`` (number of new pairs),
         ``neighborhood_sizes`` (number of rows for each size), n_iter, tol, seconds.
     n_iter_ : int

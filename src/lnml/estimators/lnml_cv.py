@@ -127,7 +127,7 @@ class LNMLCV(CoupledEstimator):
     n_splits_ : int
         Number of inner folds.
     components_, target_neighbors_, n_target_neighbors_, target_costs_, objective_, \
-duality_gap_, converged_, history_, n_iter_, estimator_, classes_
+duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
         Those of ``best_estimator_``, see :class:`LNML`.
     n_features_in_, feature_names_in_
         As in scikit-learn.

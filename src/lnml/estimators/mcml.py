@@ -21,6 +21,10 @@ class MCML(MetricLearner):
     uniform over the rows of the same class (or over given target neighbours).
     No n x n array is made.
 
+    Where classes lie far apart, the objective is near zero and the solver's rounding
+    matters: it is counted into the values of ``history_``. ``objective_`` is computed
+    at the end without it, to the digits that the certificate states (docs/mcml.md).
+
     Parameters
     ----------
     n_components : int, default=None
@@ -54,15 +58,18 @@ class MCML(MetricLearner):
     components_ : ndarray of shape (r, d)
         L; the learned squared distance is the sum of squares of L (a - b).
     objective_ : float
-        Sum of the divergences at ``components_``, never negative.
+        Sum of the divergences at ``components_`` as returned, never negative.
     duality_gap_ : float
-        Proved: no metric has an objective below
+        Proved: no metric of any rank has an objective below
         ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
         a millionth of the objective of the zero metric (docs/mcml.md).
+    certificate_ : Certificate or None
+        The proof, for :func:`lnml.certificates.verify`; see ``certificate``.
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, n_evaluations, seconds.
+        What the solver saw, one record per iteration: objective, bound, gap,
+        n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)

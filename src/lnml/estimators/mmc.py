@@ -71,14 +71,20 @@ class MMC(MetricLearner):
         L; the learned squared distance is the sum of squares of L (a - b). Its
         scale is that of the constraint: the sum over dissimilar pairs is one.
     objective_ : float
-        Sum of D over similar pairs at ``components_``.
+        Sum of D over similar pairs at ``components_`` as returned.
     duality_gap_ : float
-        Proved: no metric that keeps the constraint has an objective below
-        ``(1 - duality_gap_) * objective_`` (docs/mmc.md).
+        Proved, for these pairs: no metric of any rank (no diagonal one, if ``diagonal``)
+        that keeps the constraint has an objective below
+        ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
+        1e-12 of the objective of the Euclidean metric (docs/mmc.md).
+    certificate_ : Certificate or None
+        The proof, for :func:`lnml.certificates.verify`; see ``certificate``. None after
+        ``fit_pairs``.
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective, bound, gap, n_evaluations, seconds.
+        What the solver saw, one record per iteration: objective, bound, gap,
+        n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.
     target_neighbors_, n_target_neighbors_ : csr_array (n, n), ndarray (n,)

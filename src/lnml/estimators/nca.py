@@ -53,7 +53,8 @@ class NCA(ComponentsLearner):
     components_ : ndarray of shape (r, d)
         L; the learned squared distance is the sum of squares of L (a - b).
     objective_ : float
-        Expected number of rows whose random neighbour is of another class: the
+        Expected number of rows whose random neighbour is of another class, at
+        ``components_`` as returned: the
         number of rows minus what scikit-learn's
         ``NeighborhoodComponentsAnalysis`` maximises.
     converged_ : bool
@@ -64,6 +65,8 @@ class NCA(ComponentsLearner):
         Number of steps.
     duality_gap_ : None
         Nothing can be proved about a problem that is not convex.
+    certificate_ : None
+        As there is nothing to prove.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -57,15 +57,18 @@ class SupportVectorMetric(TripletLearner):
     components_ : ndarray of shape (r, d)
         L; the learned squared distance is the sum of squares of L (a - b).
     objective_ : float
-        The exact objective at ``components_``.
+        The objective at ``components_`` as returned.
     duality_gap_ : float
-        Proved: no metric has an objective below
+        Proved, for these neighbours or triplets: no metric of any rank has an objective below
         ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
         a millionth of the objective of the zero metric (docs/frobenius.md).
+    certificate_ : Certificate or None
+        The proof, for :func:`lnml.certificates.verify`; see ``certificate``. None after
+        ``fit_triplets``.
     converged_ : bool
         Whether the fit met its stopping rule.
     history_ : list of dict
-        One record per iteration: objective (exact, after a full search), bound,
+        What the solver saw, one record per iteration: objective (after a full search), bound,
         gap, n_active (number of violated triplets), n_evaluations, seconds.
     n_iter_ : int
         Number of iterations.

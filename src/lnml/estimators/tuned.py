@@ -43,7 +43,7 @@ class TunedMetric(MetricEstimator):
         The parameters chosen.
     best_estimator_ : estimator
         Fitted on all rows.
-    components_, objective_, duality_gap_, converged_, history_, n_iter_
+    components_, objective_, duality_gap_, certificate_, converged_, history_, n_iter_
         Those of ``best_estimator_``.
     """
 

@@ -2,7 +2,7 @@
 
 An eigenvalue of a d x d scatter matrix has an absolute error: small ones drown in the
 rounding of the largest. So directions with a small scatter are measured again, from the
-rows mapped to them, where they are the largest. See docs/certificates.md.
+rows mapped to them, where they are the largest. See docs/lmnn.md.
 """
 
 from __future__ import annotations
