@@ -129,9 +129,11 @@ class MetricEstimator(MahalanobisMetric):
         check_is_fitted(self, "components_")
         X = X if hasattr(X, "shape") else np.asarray(X)
         if self.certificate_ is None:
+            why = "was fitted to pairs or triplets, not to rows"
+            if self.duality_gap_ is None:
+                why = "has a problem that is not convex, so that nothing can be proved"
             raise ValueError(
-                f"there is no certificate: {type(self).__name__} was fitted to pairs or triplets, "
-                f"or its problem is not convex and nothing can be proved (docs/certificates.md)"
+                f"there is no certificate: {type(self).__name__} {why} (docs/certificates.md)"
             )
         if not X.shape[0] == len(y) == self._n_rows:
             raise ValueError(

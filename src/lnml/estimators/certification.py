@@ -16,6 +16,8 @@ ROW_DUALS = ("targets", "pairs")
 OUTLYING = 1e4
 # Columns whose standardised values differ by less than this are nearly equal.
 NEARLY_EQUAL = 1e-3
+# Fewer rows than this for each column are few.
+FEW_ROWS = 5
 # Share of a combination that a column must have to be named.
 TAKES_PART = 0.1
 # Columns whose spreads differ by more than this are of different scales.
@@ -78,9 +80,15 @@ def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> No
     labels = [f"column {k}" for k in range(X.shape[1])] if names is None else list(names)
     causes = _outliers(X, labels) + (_near_copies(X, labels) or _dependent(X, labels))
     causes += _scales(X, labels)
-    cause = "; ".join(causes) or (
-        "there may be too few rows for so many columns: reduce them first, for example with "
-        "sklearn.decomposition.PCA"
+    cause = "; ".join(causes)
+    if not cause and len(X) < FEW_ROWS * X.shape[1]:
+        cause = (
+            "there may be too few rows for so many columns: reduce them first, for example with "
+            "sklearn.decomposition.PCA"
+        )
+    cause = cause or (
+        "the classes may be separable, where the objective is near zero and only rounding is "
+        "left of the gap; or accept a larger tol"
     )
     warn_user(
         f"{name} cannot show that its metric is near the best one: duality_gap_ is {gap:.1e}. "

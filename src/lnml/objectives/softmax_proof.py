@@ -73,7 +73,8 @@ class _HostSums:
         self, training: TrainingSet, task: Any, coordinates: np.ndarray, care: int
     ) -> None:
         self.rows, self.coordinates = host_rows(training, care), coordinates
-        self.targets, self.ideal = task.targets, _ideal(training, task.targets, self.rows)
+        pairs = None if task.targets is None else host_pairs(training, task.targets)
+        self.ideal = Ideal(self.rows, pairs)
 
     def objective(self, components: np.ndarray) -> Value:
         """Return the objective at components (r x d)."""
@@ -81,12 +82,12 @@ class _HostSums:
 
     def dual(self, metric: np.ndarray, conditioning: Conditioning) -> SoftmaxDual:
         """Return the dual point of a metric, given as components (r x d)."""
-        counts = np.diff(self.ideal.indptr) > 0
+        counts = self.ideal.sizes > 0
         return SoftmaxDual(*mean_moment(self.rows, metric, counts, self.coordinates))
 
     def pull(self) -> Moment:
         """Return the scatter of p0."""
-        return _pull(self.rows, self.ideal, self.targets, self.coordinates)
+        return _pull(self.rows, self.ideal, self.coordinates)
 
 
 class _DeviceSums:
@@ -141,24 +142,40 @@ def _target_duals(training: TrainingSet, targets: Pattern | None) -> dict[str, n
     return {"targets": np.stack(host_pairs(training, targets), axis=1)}
 
 
-def _ideal(training: TrainingSet, targets: Pattern | None, rows: Rows) -> sparse.csr_array:
-    """Return p0, which is the same for all targets of a row, shape (n, n)."""
-    n = len(rows.data)
-    if targets is None:
-        codes = rows.codes
-        i, j = np.nonzero((codes[:, None] == codes) & ~np.eye(n, dtype=bool))
-    else:
-        i, j = host_pairs(training, targets)
-    sizes = np.bincount(i, minlength=n)
-    return sparse.csr_array((1.0 / sizes[i], (i, j)), shape=(n, n))
+class Ideal:
+    """p0: the same for all targets of a row, a block of rows at a time.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    pairs : tuple of two ndarrays, or None
+        The ends of the target pairs; None stands for all pairs of the same class.
+    """
+
+    def __init__(self, rows: Rows, pairs: tuple[np.ndarray, np.ndarray] | None) -> None:
+        n = len(rows.data)
+        self.codes, self.graph = rows.codes, None
+        if pairs is None:
+            self.sizes = np.bincount(self.codes)[self.codes] - 1
+        else:
+            i, j = pairs
+            self.sizes = np.bincount(i, minlength=n)
+            self.graph = sparse.csr_array((1.0 / self.sizes[i], (i, j)), shape=(n, n))
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Return p0 of some rows, shape (b, n)."""
+        if self.graph is not None:
+            return np.asarray(self.graph[rows].toarray())
+        same = self.codes[rows][:, None] == self.codes
+        same[np.arange(rows.size), rows] = False
+        return same / np.maximum(self.sizes[rows], 1)[:, None]
 
 
-def _pull(
-    rows: Rows, ideal: sparse.csr_array, targets: Pattern | None, coordinates: np.ndarray
-) -> Moment:
+def _pull(rows: Rows, ideal: Ideal, coordinates: np.ndarray) -> Moment:
     """Return the scatter of p0."""
-    if targets is None:
+    if ideal.graph is None:
         return class_moment(rows, 1.0 / np.maximum(np.diff(rows.class_start) - 1, 1), coordinates)
-    pairs = ideal.tocoo()
+    pairs = ideal.graph.tocoo()
     i, j = pairs.coords
     return moment(rows.data, i, j, pairs.data, coordinates)

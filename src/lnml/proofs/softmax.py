@@ -5,6 +5,7 @@ The derivations are in docs/certificates.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue
 MORE = (0.0, 1e-9, 1e-6, 1e-4, 1e-2)
 
 
-def divergence(rows: Rows, components: np.ndarray, weights: np.ndarray) -> Value:
+def divergence(
+    rows: Rows, components: np.ndarray, ideal: Callable[[np.ndarray], np.ndarray]
+) -> Value:
     """Sum over rows of KL(p0 | p_M).
 
     Parameters
@@ -28,12 +31,13 @@ def divergence(rows: Rows, components: np.ndarray, weights: np.ndarray) -> Value
         The data.
     components : ndarray of shape (r, d)
         The metric.
-    weights : ndarray or sparse array of shape (n, n)
-        p0: one over the number of targets of a row, at its targets.
+    ideal : callable
+        Maps row numbers (b,) to their p0 (b, n): one over the number of targets of a row, at
+        its targets.
     """
     total = Value(0.0, 0.0)
     for block in softmax_blocks(rows, components):
-        own = np.asarray(weights[block.rows].toarray())
+        own = ideal(block.rows)
         counts = own.sum(axis=1) > 0.0
         n_targets = np.maximum((own > 0.0).sum(axis=1), 1)
         pull = (own * block.distances).sum(axis=1)
