@@ -87,8 +87,8 @@ def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> No
             "sklearn.decomposition.PCA"
         )
     cause = cause or (
-        "the classes may be separable, where the objective is near zero and only rounding is "
-        "left of the gap; or accept a larger tol"
+        "the classes may be separable: then the objective is near zero, and rounding decides "
+        "the gap. Accept a larger tol"
     )
     warn_user(
         f"{name} cannot show that its metric is near the best one: duality_gap_ is {gap:.1e}. "
