@@ -135,7 +135,7 @@ def for_proof(
     A fit to float32 data leaves out directions in which rows differ by float32 rounding
     alone; a bound over all metrics must not. Parameters are those of :func:`whiten_pull`.
     """
-    whole = found.matrix.shape[1] == points.n_features
+    whole = found.matrix.shape[1] == np.count_nonzero(found.matrix.any(axis=1))
     if whole or points.rounding is None or points.dtype != np.float32:
         return found
     exact = replace(kernels.widened(points), rounding=None)

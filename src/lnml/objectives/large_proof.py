@@ -7,9 +7,10 @@ import numpy as np
 from lnml.core.pairs import EdgeScatter, Pattern
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
+from lnml.objectives.conditioning import for_proof
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.proofs.differences import Moment
-from lnml.proofs.hinges import slope_total
+from lnml.proofs.hinges import LARGEST, Bound, slope_total
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue
 from lnml.proofs.slopes import Slopes
 
@@ -31,7 +32,10 @@ def prove_large(
     that matrix is computed, for a share that the solver found to be feasible.
     """
     kernels, points = training.kernels, training.points
-    coordinates = finished.task.coordinates.matrix
+    conditioning = for_proof(kernels, points, finished.task.coordinates, finished.task.targets)
+    coordinates = conditioning.matrix
+    inner = conditioning.to_conditioned(finished.components)
+    limit = LARGEST * max(float(np.vdot(inner, inner)), 1.0)
     mean, pull_weight = kernels.columns(points).mean, 1.0 - push_weight
     total = slope_total(slopes, push_weight)
     share = min(finished.task.dual_bound / total, 1.0) * (1.0 - CAUTION) if total > 0.0 else 0.0
@@ -39,7 +43,7 @@ def prove_large(
     rows, impostors, summed = slopes.impostor_pairs(finished.pairs.i)
     counts = np.bincount(rows, minlength=points.n_rows)
     pushed = Pattern(np.concatenate([[0], np.cumsum(counts)]), impostors.astype(np.int32))
-    proved = 0.0
+    best = Bound(0.0, 0.0)
     for _ in range(TRIALS):
         weights = pull_weight + share * push_weight * own
         edges = [
@@ -48,19 +52,23 @@ def prove_large(
         ]
         found = inside(kernels.edge_scatter(points, edges, mean), coordinates)
         least = least_eigenvalue(found.matrix, found.error)
-        if least >= 0.0:
-            proved = share
+        slack = max(-least, 0.0)
+        value = (share * total - slack * limit) * (1.0 - 4.0 * UNIT)
+        if value > best.value:
+            best = Bound(value, share, slack, limit if slack > 0.0 else np.inf)
+        if slack == 0.0:
             break
         share *= (1.0 - CAUTION) * pull_weight / (pull_weight - 2.0 * least)
-    kept = slopes.scaled(proved)
     return Proof(
         finished.objective,
         0.0,
-        proved * total * (1.0 - 4.0 * UNIT),
+        best.value,
         method="lmnn",
         parameters={"push_weight": push_weight},
         coordinates=coordinates,
-        duals=kept.duals(),
+        slack=best.slack,
+        limit=best.limit,
+        duals=slopes.scaled(best.share).duals(),
     )
 
 

@@ -66,7 +66,7 @@ class FinishedTriplets:
         n_pairs = i.size + task.dual().value.size
         far = task.points.far
         self.large = care == 0 and n_pairs * components.size > most and not far
-        points = self.points if self.large else self.kernels.widened(self.points)
+        points = self.kernels.widened(self.points)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)
         rows = self.kernels.arrays.to_host(self.points.data)
@@ -82,9 +82,8 @@ class FinishedTriplets:
         kernels = self.kernels
         values = kernels.arrays.to_host(kernels.distances(self.embedding, pattern))
         shift = 2.0 * self.rounding
-        unit = 0.5 * self.points.precision
         errors = 2.0 * np.sqrt(values) * shift + shift**2
-        return Lengths(values, errors + gamma(len(self.components) + 2, unit) * values)
+        return Lengths(values, errors + gamma(len(self.components) + 2) * values)
 
     def hinges(self) -> Value:
         """Sum of the hinges of all triplets."""
