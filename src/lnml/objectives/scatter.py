@@ -173,7 +173,9 @@ class PullScatter:
     def noise(self, directions: np.ndarray) -> np.ndarray:
         """See :class:`Scatter`."""
         # Target pairs are near each other: a few far values say nothing about their rounding.
-        return np.sqrt(self.weight) * self.units.noise(directions, self.units.rounding[1])
+        # Means of classes are rounded, too, in units of the spread.
+        rounding = np.maximum(self.units.rounding[1], np.finfo(np.float64).eps)
+        return np.sqrt(self.weight) * self.units.noise(directions, rounding)
 
 
 def _in_blocks(
