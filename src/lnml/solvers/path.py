@@ -128,11 +128,12 @@ def _prove(
 
 
 def _gap(proof: Proof) -> float:
-    """Gap of what was proved, relative to the objective or its floor."""
+    """Largest gap that what was proved leaves open, relative to the objective or its floor."""
     if proof.bound is None:
         return 0.0
     scale = max(proof.objective, proof.floor)
-    return max(proof.objective - proof.bound, 0.0) / scale if scale > 0.0 else 0.0
+    excess = max(proof.objective + proof.error - proof.bound, 0.0)
+    return excess / scale if scale > 0.0 else 0.0
 
 
 def certified(solution: Solution, tol: float) -> Solution:
