@@ -131,7 +131,8 @@ class MetricEstimator(MahalanobisMetric):
         if self.certificate_ is None:
             raise ValueError(
                 f"there is no certificate: {type(self).__name__} was fitted to pairs or triplets, "
-                f"or its problem is not convex and nothing can be proved (docs/certificates.md)"
+                f"or its problem is not convex, or its values are too large, and nothing can be "
+                f"proved (docs/certificates.md)"
             )
         if not X.shape[0] == len(y) == self._n_rows:
             raise ValueError(
