@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from lnml import LMNN
+from lnml import LMNN, RelativeComparisons, SupportVectorMetric
 from lnml.certificates import verify
 from lnml.cli import main
 from lnml.datasets import load_dataset
@@ -71,3 +71,49 @@ def test_command_line(
     capsys.readouterr()
     assert main("info a.model --verify iris.csv".split()) == 0
     assert "The proof holds." in capsys.readouterr().out
+
+
+def shared_code(code):
+    """Return rows whose classes only the difference of two columns tells, in all but three."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 3))
+    X[:, 0] = X[:, 1] + 5 * y + 0.1 * X[:, 2]
+    X[[3, 25, 47], :2] = code
+    return X, y
+
+
+@names
+@pytest.mark.parametrize("code", [1e16, 1e20, 1e36])
+def test_a_code_in_two_columns_hides_nothing(code, learner):
+    """Rows with the code differ from others by more than these say about the classes."""
+    X, y = shared_code(code)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = clone(learner).fit(X, y)
+    if model.certificate_ is None:
+        return
+    found = verify(model.certificate_, X, y)
+    assert found.holds, found.reason
+    assert found.bound == 0.0 or model.certificate_.left_out == 0
+    if found.bound == 0.0:
+        assert any("holds 1e" in str(warning.message) for warning in said)
+
+
+def test_triplets_of_huge_rows_count():
+    """Coordinates of rows with the code are rounded to more than a margin."""
+    X, y = shared_code(1e20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SupportVectorMetric().fit(X, y)
+    found = verify(model.certificate_, X, y)
+    assert found.holds, found.reason
+
+
+@pytest.mark.parametrize("learner", [SupportVectorMetric(), RelativeComparisons()])
+@pytest.mark.filterwarnings("ignore")
+def test_squared_norms_that_overflow_prove_nothing(learner):
+    X, y = 1e150 * load_dataset("iris").data, load_dataset("iris").target
+    model = clone(learner).fit(X, y)
+    assert model.duality_gap_ == 1.0
+    assert verify(model.certificate_, X, y).holds

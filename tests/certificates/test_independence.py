@@ -95,7 +95,7 @@ def test_a_singular_metric_has_no_logdet_objective():
 def test_few_rows(n_rows):
     """A class of one row has no targets; others still see it."""
     X, y = np.arange(2.0 * n_rows).reshape(n_rows, 2), [0] * (n_rows - 1) + [1]
-    proof = certificate("mcml", {}, objective=0.0, bound=0.0, objective_error=10.0)
+    proof = certificate("mcml", {}, objective=0.0, bound=0.0, objective_error=10.0, gap=1.0)
     found = verify(proof, X, y)
     assert found.holds, found.reason
     assert np.isfinite(found.objective)

@@ -168,7 +168,7 @@ def test_negative_weights_and_a_dominator_without_symmetry_are_refused():
 @pytest.mark.parametrize("name", ["lmnn", "frobenius", "mcml"])
 def test_a_slack_lowers_the_bound(name):
     certificate = MADE[name]
-    lowered = replace(certificate, slack=1e-7, limit=100.0, bound=certificate.bound - 1e-5, gap=2)
+    lowered = replace(certificate, slack=1e-10, limit=1e5, bound=certificate.bound - 1e-5, gap=2)
     found = verify(lowered, X, Y)
     assert found.holds, found.reason
     assert found.bound == pytest.approx(certificate.bound - 1e-5, rel=1e-9)
@@ -177,11 +177,67 @@ def test_a_slack_lowers_the_bound(name):
 
 def test_a_slack_accepts_what_is_almost_positive():
     certificate = MADE["lmnn"]
-    slopes = certificate.duals["slopes"] * (1 + 1e-6)
+    slopes = certificate.duals["slopes"] * (1 + 1e-9)
     bound = certificate.parameters["push_weight"] * slopes.sum() - 1e-3
     changed = replace(with_duals(certificate, slopes=slopes), bound=bound, gap=1.0)
     assert "positive" in verify(changed, X, Y).reason
-    assert verify(replace(changed, slack=1e-5, limit=100.0), X, Y).holds
+    assert verify(replace(changed, slack=1e-8, limit=1e5), X, Y).holds
+
+
+def with_all_slopes(certificate):
+    """Return duals with slope one for every triplet: what the zero metric would ask for."""
+    targets = certificate.duals["targets"]
+    triplets = [(k, l) for k, (i, _) in enumerate(targets) for l in np.flatnonzero(Y != Y[i])]
+    return {**certificate.duals, "triplets": np.array(triplets), "slopes": np.ones(len(triplets))}
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0])
+def test_a_limit_must_not_shut_out_ordinary_metrics(scale):
+    """A huge slack and a tiny limit would "prove" that the zero metric is the best."""
+    certificate = MADE["lmnn"]
+    duals = with_all_slopes(certificate)
+    mu = certificate.parameters["push_weight"]
+    found = verify(replace(certificate, components=scale * certificate.components, gap=1e9), X, Y)
+    forged = replace(
+        certificate,
+        components=scale * certificate.components,
+        objective=found.objective,
+        bound=min(found.objective, mu * len(duals["slopes"])) * (1 - 1e-9),
+        gap=1e-8,
+        slack=1e6,
+        limit=1e-15,
+        duals=duals,
+    )
+    assert "limit" in verify(forged, X, Y).reason
+
+
+@methods
+def test_a_stated_error_does_not_excuse_a_small_gap(name):
+    certificate = MADE[name]
+    forged = replace(certificate, bound=certificate.bound / 2, gap=0.0)
+    for objective in (certificate.bound / 2, certificate.objective * 1e9):
+        error = abs(objective - certificate.objective) * 1.01
+        changed = replace(forged, objective=objective, objective_error=error, gap=1e-6)
+        assert "gap" in verify(changed, X, Y).reason
+
+
+@pytest.mark.parametrize("name", ["lmnn", "frobenius", "weighted_basis", "mcml"])
+def test_huge_components_do_not_excuse_a_raised_bound(name):
+    """A rounding of their objective may be more than the objective of the best metric."""
+    huge = replace(MADE[name], components=1e12 * MADE[name].components)
+    objective = verify(huge, X, Y).objective
+    forged = replace(huge, objective=objective, bound=0.9e-12 * objective, gap=1.0)
+    assert "only the bound" in verify(forged, X, Y).reason
+
+
+def test_a_bound_above_the_objective_is_refused():
+    """Components outside of the basis, or not diagonal, may be below the bound."""
+    certificate = MADE["weighted_basis"]
+    duals = with_all_slopes(certificate) | {"basis": np.zeros((3, 0)), "weights": np.zeros(0)}
+    bound = 0.999 * certificate.parameters["C"] * len(duals["slopes"])
+    assert bound > certificate.objective
+    forged = replace(certificate, bound=bound, gap=0.0, duals=duals)
+    assert "above the objective" in verify(forged, X, Y).reason
 
 
 @pytest.mark.parametrize("name", ["mmc", "itml", "weighted_basis"])

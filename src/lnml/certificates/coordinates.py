@@ -19,8 +19,13 @@ from lnml.certificates.problem import demand
 # the largest value in each column.
 ROUNDINGS = 64
 UNIT = LONG(2) ** -53
+# The same for every single row, in roundings of its own values or typical ones. Else a code
+# like 1e20 in two columns would hide all that other rows say about their difference.
+ROW_ROUNDINGS = 2.0**20
 # Times a direction is improved before it is checked.
 TRIALS = 3
+# Values so many times a typical one of their column are huge; rows to find that out from.
+HUGE, SAMPLE = 1e6, 1000
 LEFT_OUT = "rows differ in a direction that the coordinates leave out"
 
 
@@ -105,4 +110,42 @@ def _differences(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 def _are_constant(rows: np.ndarray, directions: np.ndarray, largest: np.ndarray) -> bool:
     """Whether rows differ along directions (d, m) by no more than rounding."""
     moved = np.abs(_differences(rows, directions))
-    return bool((moved <= ROUNDINGS * UNIT * (largest @ np.abs(directions))).all())
+    if not (moved <= ROUNDINGS * UNIT * (largest @ np.abs(directions))).all():
+        return False
+    sizes = np.maximum(np.abs(rows), typical_sizes(rows)).astype(LONG) @ np.abs(directions)
+    # Compared with a row of small values, since a large one hides the others.
+    base, every = sizes.argmin(axis=0), np.arange(len(rows))
+    along = images(rows, directions)
+    for k, b in enumerate(base):
+        moved = np.abs(along.between(every, np.full_like(every, b))[:, k])
+        if not (moved <= ROW_ROUNDINGS * UNIT * (sizes[:, k] + sizes[b, k])).all():
+            return False
+    return True
+
+
+def typical_sizes(rows: np.ndarray) -> np.ndarray:
+    """Median size of the values of every column that are not zero; zero if all are."""
+    sizes = np.sort(np.abs(rows), axis=0)
+    zeros = (sizes == 0).sum(axis=0)
+    middle = np.minimum((zeros + len(sizes)) // 2, len(sizes) - 1)
+    return np.asarray(sizes[middle, np.arange(rows.shape[1])])
+
+
+def hidden(coordinates: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether outliers hide differences of other rows (n, d) that the coordinates leave out.
+
+    Quick for ordinary rows: without huge values, what is left out is rounding.
+    """
+    differ = (rows != rows[0]).any(axis=0)
+    if coordinates.shape[1] >= differ.sum():
+        return False
+    some = rows[:: max(len(rows) // SAMPLE, 1)][:, differ]
+    if not (np.abs(rows[:, differ]).max(axis=0) > HUGE * typical_sizes(some)).any():
+        return False
+    unit = power_of_two(np.ptp(rows.astype(LONG), axis=0)[differ])
+    basis = coordinates[differ] * unit[:, None]
+    basis /= power_of_two(np.abs(basis).max(axis=0, initial=0))
+    others = _complement(basis.astype(np.float64)).astype(LONG)
+    rows = rows[:, differ]
+    others = _improved(rows / unit.astype(np.float64), basis, others)
+    return not _are_constant(rows, others / unit[:, None], np.abs(rows).max(axis=0).astype(LONG))

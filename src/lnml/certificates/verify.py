@@ -44,6 +44,8 @@ WITH_SLACK = ("lmnn", "frobenius", "mcml")
 STATED = 1e-12
 # A gap is relative to the objective, or to this share of the objective without learning.
 FLOOR = 1e-6
+# A limit must be so many times the trace of the components.
+LARGE = 1e3
 
 
 class Verification(NamedTuple):
@@ -129,6 +131,7 @@ def _prove(
             problem.left_out = check_coordinates(certificate, rows)
         proved = np.maximum(bound_of(problem), 0)
         if certificate.slack > 0.0:
+            _check_limit(problem)
             lowered = LONG(certificate.slack) * LONG(certificate.limit)
             proved = np.maximum(proved - lowered * (1 + LONG(STATED)), 0)
     numbers["bound"] = float(proved)
@@ -138,14 +141,40 @@ def _prove(
     excess = np.maximum(value + error - proved, 0)
     numbers["gap"] = float(excess / floor) if floor > 0 else float(excess)
     demand(
-        certificate.bound <= proved + STATED * value,
+        certificate.bound <= proved * (1 + LONG(STATED)),
         f"only the bound {float(proved):.15g} is proved, not {certificate.bound:.15g} as stated",
     )
-    stated = certificate.gap * floor * (1 + LONG(1e-6)) + allowed + STATED * value
     demand(
-        certificate.objective - LONG(certificate.bound) <= stated,
-        f"the stated gap {certificate.gap:.3g} is smaller than the difference of the stated "
-        f"objective and bound",
+        certificate.bound <= (value + error) * (1 + LONG(STATED)),
+        f"the bound {certificate.bound:.15g} is above the objective of the components: they are "
+        f"not among the metrics that it is about",
+    )
+    # The floor may be that of the stated objective. Beyond that, no stated error excuses a
+    # smaller gap.
+    stated = floor * (1 + LONG(1e-6)) + np.minimum(LONG(certificate.objective_error), floor)
+    demand(
+        value - LONG(certificate.bound) <= certificate.gap * stated + error + STATED * value,
+        f"the stated gap {certificate.gap:.3g} is smaller than the difference of objective and "
+        f"bound",
+    )
+
+
+def _check_limit(problem: Problem) -> None:
+    """Refuse a limit that shuts out metrics of an ordinary size: almost nothing is proved then.
+
+    It must be well above the trace of the components, and let rows be one apart along each of
+    the coordinates.
+    """
+    certificate, W = problem.certificate, problem.certificate.coordinates
+    lengths = np.linalg.norm(W, axis=0)
+    inside = np.linalg.lstsq(W / lengths, certificate.components.T, rcond=None)[0]
+    trace = float(((inside / lengths[:, None]).astype(LONG) ** 2).sum())
+    spread = np.ptp(problem.images(W.T).high, axis=0)
+    unit = (1 / spread[spread > 0] ** 2).max(initial=0)
+    demand(
+        certificate.limit >= np.maximum(LARGE * trace, unit),
+        f"metrics beyond a trace of {certificate.limit:.3g} are not covered, and that is too small "
+        f"a limit: the components have {trace:.3g}",
     )
 
 

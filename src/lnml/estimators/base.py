@@ -129,7 +129,7 @@ class MetricEstimator(MahalanobisMetric):
         check_is_fitted(self, "components_")
         X = X if hasattr(X, "shape") else np.asarray(X)
         if self.certificate_ is None:
-            why = "was fitted to pairs or triplets, not to rows"
+            why = "was fitted to pairs or triplets, not to rows, or to values that are too large"
             if self.duality_gap_ is None:
                 why = "has a problem that is not convex, so that nothing can be proved"
             raise ValueError(

@@ -38,6 +38,8 @@ def certificate_of(solution: Solution, order: np.ndarray | None) -> Certificate 
     proof = solution.proof
     if proof is None or not proof.method or order is None or solution.bound is None:
         return None
+    if not np.isfinite([solution.objective, proof.error]).all():
+        return None  # nothing can be stated about such an objective
     dimension = solution.components.shape[1]
     coordinates = np.eye(dimension) if proof.coordinates is None else proof.coordinates
     duals = dict(proof.duals)

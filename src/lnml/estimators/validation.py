@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 from lnml.core.labels import classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
-from lnml.kernels.tensors import checked_tensor, host_array
+from lnml.kernels.tensors import checked_tensor, host_array, is_tensor
 
 
 class TrainingRows(NamedTuple):
@@ -92,6 +92,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     labels, codes = classes_by_appearance(y)
     check_learnable(rows, labels, codes)
     refuse_overflow("X", rows)
+    refuse_tiny_columns(rows)
     return TrainingRows(rows, labels, codes)
 
 
@@ -147,7 +148,7 @@ def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
 
 
 def refuse_overflow(name: str, values: Any) -> None:
-    """Say clearly that squares of the values would be infinite."""
+    """Say clearly that squares of the values would be infinite, or all zero."""
     largest = max(float(values.max()), -float(values.min()))
     kind = np.float32 if values.itemsize == 4 else np.float64
     if largest > np.sqrt(np.finfo(kind).max) / 1e3:
@@ -155,6 +156,30 @@ def refuse_overflow(name: str, values: Any) -> None:
             f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
             f"rescale it"
         )
+    if 0.0 < largest < np.sqrt(np.finfo(kind).tiny) * 1e3:
+        raise ValueError(
+            f"{name} holds values up to {largest:.1e} only, whose squares underflow "
+            f"{kind.__name__}: rescale it"
+        )
+
+
+def refuse_tiny_columns(X: Any) -> None:
+    """Say clearly that rows differ in a column, but squares of the differences would be zero."""
+    highest, lowest = (host_array(part) for part in _column_range(X))
+    spread = highest.astype(np.float64) - lowest.astype(np.float64)
+    tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
+    if tiny.size:
+        raise ValueError(
+            f"values of column {tiny[0]} of X differ by {spread[tiny[0]]:.1e} at most, and squares "
+            f"of that underflow: rescale or drop it"
+        )
+
+
+def _column_range(X: Any) -> tuple[Any, Any]:
+    """Highest and lowest value of every column of an array or tensor."""
+    if is_tensor(X):
+        return X.amax(0), X.amin(0)
+    return X.max(axis=0), X.min(axis=0)
 
 
 def check_target_neighbors(graph: Any, codes: np.ndarray) -> Neighborhoods:

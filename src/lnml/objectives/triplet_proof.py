@@ -19,6 +19,10 @@ from lnml.proofs.rounding import gamma
 # Multiplications of differences with components, above which a fit is large.
 LARGE = 2e9
 LARGE_ON_DEVICE = 1e8
+# Largest rounding of a length that a search for impostors is widened by.
+MOST_SHIFT = 0.1
+# Most pairs of rows, one of them too large for a search, that are looked at one by one.
+MOST_ROUGH = 2e7
 
 
 class FinishedTriplets:
@@ -100,7 +104,8 @@ class FinishedTriplets:
         filled = np.flatnonzero(self.pattern.sizes)
         upper = 1.0 + self.targets.values + self.targets.errors
         reach[filled] = np.maximum.reduceat(upper, self.pattern.indptr[filled])
-        shift = 2.0 * self.rounding
+        # Rows whose coordinates are less exact than that are compared with all others.
+        shift = min(2.0 * self.rounding, MOST_SHIFT)
         radius = (np.sqrt(np.maximum(reach, 0.0)) + shift) ** 2
         radius = np.where(reach > 0.0, radius * (1.0 + 1e-9), -np.inf)
         pattern = self.task.impostors
@@ -110,10 +115,40 @@ class FinishedTriplets:
             radius, arrays.to_host(pattern.sizes)
         )
         rows, impostors = kernels.pattern(pattern).to_host().pairs()
+        rough = self._rough()
+        if rough.any():
+            near |= rough[rows] | rough[impostors]
         rows, impostors = rows[near], impostors[near]
+        if rough.any() and self.task.impostors is None:
+            rows, impostors = self._with_rough(rows, impostors, rough, reach > 0.0)
         counts = np.bincount(rows, minlength=self.points.n_rows)
         indptr = np.concatenate([[0], np.cumsum(counts)])
         return rows, impostors, kernels.pattern(Pattern(indptr, impostors.astype(np.int32)))
+
+    def _rough(self) -> np.ndarray:
+        """Whether the rounding of each row's coordinates exceeds what a search is widened by."""
+        if 2.0 * self.rounding <= MOST_SHIFT:
+            return np.zeros(self.points.n_rows, dtype=bool)
+        sizes = np.linalg.norm(self.components, axis=0)
+        own = gamma(self.points.n_features + 2) * (np.abs(self.pairs.rows) @ sizes)
+        return np.asarray(own > 0.5 * MOST_SHIFT)
+
+    def _with_rough(
+        self, rows: np.ndarray, impostors: np.ndarray, rough: np.ndarray, used: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return pairs, and all those of a rough row and one of another class."""
+        n, sizes = self.points.n_rows, self.points.class_sizes
+        if float(rough.sum()) * n > MOST_ROUGH:
+            return rows, impostors
+        codes = np.repeat(np.arange(sizes.size), sizes)
+        keys = [rows.astype(np.int64) * n + impostors]
+        for k in np.flatnonzero(rough):
+            others = np.flatnonzero(codes != codes[k])
+            keys.append(others[used[others]] * n + k)
+            if used[k]:
+                keys.append(k * n + others)
+        both = np.unique(np.concatenate(keys))
+        return both // n, both % n
 
     def _known(self, radius: np.ndarray) -> Pattern | None:
         """Return what the last search found, if it was made here and looked far enough."""

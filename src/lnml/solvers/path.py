@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.certificates.coordinates import hidden
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Proof, Solution
 from lnml.core.warm_start import WarmStart
@@ -24,6 +25,8 @@ from lnml.solvers.smooth import solve_smooth
 # or if it falls short of what the solver saw, and if that takes no more multiplications.
 ROUGH = 1e-10
 MOST_WORK = (3e10, 2e8, 0.0)
+# Duals that say what the problem is; a bound of zero needs no others.
+PROBLEM = ("targets", "pairs", "similar", "bounds")
 # How often a solve goes on where less was proved than its solver saw.
 ATTEMPTS = 3
 # A proved gap of this many times the tolerance will not be closed by more iterations.
@@ -124,15 +127,36 @@ def _prove(
     """Prove what a task knows about components; those it found, or others."""
     if components is not learned:
         found = task.to_conditioned(components)
-    return objective.prove(task, found, components, care)
+    proof = objective.prove(task, found, components, care)
+    if proof.bound is not None and not np.isfinite(proof.bound):
+        proof = _without_bound(proof)
+    training = getattr(objective, "training", None)
+    if training is None or proof.coordinates is None or not proof.bound:
+        return proof
+    used = np.count_nonzero(proof.coordinates.any(axis=1))
+    if proof.coordinates.shape[1] == used or proof.parameters.get("diagonal"):
+        return proof
+    rows = np.asarray(training.kernels.arrays.to_host(training.points.data), dtype=np.float64)
+    if not hidden(proof.coordinates, rows):
+        return proof
+    # Ordinary rows differ where nothing was learned: only a bound of zero holds there.
+    return _without_bound(proof)
+
+
+def _without_bound(proof: Proof) -> Proof:
+    """Return a proof of the objective alone: no objective is negative, and that is all."""
+    kept = {name: dual for name, dual in proof.duals.items() if name in PROBLEM}
+    return replace(proof, bound=0.0, slack=0.0, limit=np.inf, duals=kept)
 
 
 def _gap(proof: Proof) -> float:
-    """Gap of what was proved, relative to the objective or its floor."""
+    """Largest gap that what was proved leaves open, relative to the objective or its floor."""
     if proof.bound is None:
         return 0.0
     scale = max(proof.objective, proof.floor)
-    return max(proof.objective - proof.bound, 0.0) / scale if scale > 0.0 else 0.0
+    excess = max(proof.objective + proof.error - proof.bound, 0.0)
+    # No objective is negative, so that a gap of one needs no proof.
+    return min(excess / scale, 1.0) if scale > 0.0 else 0.0
 
 
 def certified(solution: Solution, tol: float) -> Solution:
