@@ -250,7 +250,7 @@ class LogDet(Objective):
         super().__init__(vectors[kept])
         self.similar, self.gamma = np.asarray(similar)[kept], gamma
         self.b = np.where(self.similar, *(LONG(bound) for bound in bounds))
-        self.at_zero = self.terms((self.V**2).sum(axis=1))[0]
+        self.at_zero = gamma * len(self.V)
 
     def terms(self, D, smoothing=0.0):
         b = self.b.astype(D.dtype)

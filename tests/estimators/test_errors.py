@@ -181,12 +181,12 @@ def test_squares_that_overflow_are_refused(learner, dtype, largest):
 @pytest.mark.parametrize(("dtype", "largest"), [(np.float32, 1e-30), (np.float64, 1e-200)], ids=str)
 def test_squares_that_underflow_are_refused(learner, dtype, largest):
     data = (X * (largest / np.abs(X).max())).astype(dtype)
-    with pytest.raises(ValueError, match="underflow.*rescale"):
+    with pytest.raises(ValueError, match=r"underflow.*rescale"):
         learner.fit(data, Y)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-310])
 def test_one_column_that_underflows_is_named(learner, scale):
     data = X * np.array([1.0, scale, 1.0])
-    with pytest.raises(ValueError, match="column 1 .*underflow"):
+    with pytest.raises(ValueError, match=r"column 1 .*underflow"):
         learner.fit(data, Y)

@@ -32,8 +32,8 @@ def itml_objective(problem: Problem) -> Value:
     value = trace - 2 * log_det - d + slack
     error = 2 * log_det_error + slack_error
     error += gamma(L.size + 8) * (trace + 2 * np.abs(log_det) + d + slack)
-    trivial, _ = _slack(problem, np.eye(d, dtype=LONG))
-    return Value(value, error, trivial)
+    gamma_, pairs = problem.certificate.parameters["gamma"], problem.certificate.duals["pairs"]
+    return Value(value, error, LONG(gamma_) * len(pairs))
 
 
 def itml_bound(problem: Problem) -> LONG:

@@ -32,8 +32,8 @@ class Value(NamedTuple):
     error : longdouble
         The true one differs by at most this.
     trivial : longdouble
-        The objective without learning, at M = 0 (ITML: M = I; MMC: a millionth of that at
-        M = I). A millionth of it is the floor of a relative gap.
+        The objective without learning, at M = 0 (ITML: a slack of one for each pair; MMC: a
+        millionth of that at M = I). A millionth of it is the floor of a relative gap.
     """
 
     value: LONG

@@ -93,7 +93,7 @@ class ITML(MetricEstimator):
     duality_gap_ : float
         Proved, for these pairs and bounds: no metric has an objective below
         ``objective_ - duality_gap_ * max(objective_, floor)``, where the floor is
-        a millionth of the objective of the Euclidean metric (docs/itml.md).
+        a millionth of gamma for each constraint (docs/itml.md).
     certificate_ : Certificate or None
         The proof, for :func:`lnml.certificates.verify`; see ``certificate``. None after
         ``fit_pairs``.

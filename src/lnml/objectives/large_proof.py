@@ -10,7 +10,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import for_proof
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.proofs.differences import Moment
-from lnml.proofs.hinges import LARGEST, Bound, slope_total
+from lnml.proofs.hinges import Bound, limited_bound, slope_total
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue
 from lnml.proofs.slopes import Slopes
 
@@ -34,8 +34,6 @@ def prove_large(
     kernels, points = training.kernels, training.points
     conditioning = for_proof(kernels, points, finished.task.coordinates, finished.task.targets)
     coordinates = conditioning.matrix
-    inner = conditioning.to_conditioned(finished.components)
-    limit = LARGEST * max(float(np.vdot(inner, inner)), 1.0)
     mean, pull_weight = kernels.columns(points).mean, 1.0 - push_weight
     total = slope_total(slopes, push_weight)
     share = min(finished.task.dual_bound / total, 1.0) * (1.0 - CAUTION) if total > 0.0 else 0.0
@@ -52,12 +50,10 @@ def prove_large(
         ]
         found = inside(kernels.edge_scatter(points, edges, mean), coordinates)
         least = least_eigenvalue(found.matrix, found.error)
-        slack = max(-least, 0.0)
-        value = (share * total - slack * limit) * (1.0 - 4.0 * UNIT)
-        if value > best.value:
-            best = Bound(value, share, slack, limit if slack > 0.0 else np.inf)
-        if slack == 0.0:
+        if least >= 0.0:
+            best = Bound(share * total * (1.0 - 4.0 * UNIT), share)
             break
+        best = max(best, limited_bound(found, share, total), key=lambda bound: bound.value)
         share *= (1.0 - CAUTION) * pull_weight / (pull_weight - 2.0 * least)
     return Proof(
         finished.objective,

@@ -62,13 +62,11 @@ class LMNNObjective(TripletObjective):
         conditioning = for_proof(kernels, points, task.coordinates, task.targets)
         coordinates, pairs = conditioning.matrix, finished.pairs
         pull = moment(pairs.rows, pairs.i, pairs.j, np.ones(pairs.i.size), coordinates)
-        inside = conditioning.to_conditioned(finished.components)
-        size = float(np.vdot(inside, inside))
 
         def proved(slopes: Slopes) -> tuple[Bound, Slopes]:
             push = push_moment(pairs, slopes, coordinates).times(self.hinge_weight)
             total = slope_total(slopes, self.hinge_weight)
-            return pull_bound(pull, push, self.pull_weight, total, size), slopes
+            return pull_bound(pull, push, self.pull_weight, total), slopes
 
         bound, slopes = proved(slopes)
         free = coordinates[:, conditioning.pull == 0.0]

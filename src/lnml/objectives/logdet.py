@@ -114,7 +114,7 @@ class LogDetObjective:
             value.error,
             # LogDet(M, I) and slack are never negative.
             max(bound, 0.0),
-            floor=FLOOR_SHARE * task.objective_at_identity,
+            floor=FLOOR_SHARE * task.unit,
             method="itml",
             parameters={"gamma": self.gamma},
             duals={
@@ -145,7 +145,8 @@ class LogDetTask(Task):
         self.gamma = gamma
         # The dual variables that prove the best bound so far.
         self.dual = self.projected(np.ones(constraints.similar.size))
-        self.objective_at_identity = self.dual.metric.objective
+        # A slack of one for each constraint: what a gap is relative to, if all can be met.
+        self.unit = gamma * constraints.similar.size
 
     def metric(self, factor: np.ndarray, log_det: float) -> Metric:
         """Return the metric of a factor, with its distances and its objective."""

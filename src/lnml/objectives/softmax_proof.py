@@ -49,9 +49,7 @@ def prove_mcml(training: TrainingSet, task: Any, components: np.ndarray, care: i
         return proof
     metrics = [task.to_original(each, len(each)) for each in metrics]
     duals = [sums.dual(each, conditioning) for each in metrics]
-    inside = conditioning.to_conditioned(components)
-    size = float(np.vdot(inside, inside))
-    bound = entropy_bound(sums.pull(), duals, share, task.log_sizes, size)
+    bound = entropy_bound(sums.pull(), duals, share, task.log_sizes)
     shares = [1.0] if len(metrics) == 1 else [1.0 - bound.share, bound.share]
     return replace(
         proof,

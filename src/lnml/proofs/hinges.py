@@ -13,16 +13,22 @@ import numpy as np
 from scipy.optimize import nnls
 
 from lnml.proofs.differences import Moment, entrywise, moment
-from lnml.proofs.rounding import UNIT, gamma, is_positive, least_eigenvalue, sum_error
+from lnml.proofs.rounding import (
+    UNIT,
+    gamma,
+    is_positive,
+    least_eigenvalue,
+    least_slack,
+    sum_error,
+)
 from lnml.proofs.slopes import Slopes
 
-# Metrics up to this many times as large as the one found are covered by a bound that
-# does not hold for all metrics.
-LARGEST = 1e8
-# A bound for all metrics is preferred to a larger one, up to this relative difference.
-WORTH_A_LIMIT = 1e-6
+# Largest trace of metrics that a bound covers which does not hold for all metrics.
+LARGEST = 1e30
+# A share of the slopes is this much below the one that seems to be feasible.
+CAUTION = 1e-9
 # A pair does not differ along a direction if it differs by less than this share of others.
-UNSEEN = 1e-10
+UNSEEN = 1e-14
 # Times a dominating matrix is enlarged before its proof is given up.
 TRIALS = 6
 
@@ -107,7 +113,7 @@ def slope_total(slopes: Slopes, weight: float) -> float:
     return max(weight * total * (1.0 - 4.0 * UNIT), 0.0)
 
 
-def pull_bound(pull: Moment, push: Moment, pull_weight: float, total: float, size: float) -> Bound:
+def pull_bound(pull: Moment, push: Moment, pull_weight: float, total: float) -> Bound:
     """Bound of pull_weight <S, M> + hinges, in coordinates where S is about the identity.
 
     Parameters
@@ -120,8 +126,6 @@ def pull_bound(pull: Moment, push: Moment, pull_weight: float, total: float, siz
         Its weight.
     total : float
         Sum of the slopes, times the weight of the hinges.
-    size : float
-        Trace of the metric found.
     """
     weighted = pull.times(pull_weight)
     whole = weighted.plus(push)
@@ -132,14 +136,20 @@ def pull_bound(pull: Moment, push: Moment, pull_weight: float, total: float, siz
     share = pulled / (pulled - least) * (1.0 - 8.0 * UNIT) if pulled > 0.0 else 0.0
     best = Bound(share * total * (1.0 - 4.0 * UNIT), share)
     # Directions without pull: there, slopes cannot be made feasible by a share of them.
-    limit = LARGEST * max(size, 1.0)
-    for share in (1.0, pull_weight / (pull_weight - least)):
+    for share in (1.0 - CAUTION, (1.0 - CAUTION) * pull_weight / (pull_weight - least)):
         whole = weighted.plus(push.times(share))
-        slack = max(-least_eigenvalue(whole.matrix, whole.error), 0.0)
-        limited = (share * total - slack * limit) * (1.0 - 4.0 * UNIT)
-        if limited > (1.0 + WORTH_A_LIMIT) * best.value:
-            best = Bound(limited, share, slack, limit if slack > 0.0 else np.inf)
+        best = max(best, limited_bound(whole, share, total), key=lambda bound: bound.value)
     return best
+
+
+def limited_bound(whole: Moment, share: float, total: float) -> Bound:
+    """Return what slopes prove about metrics of any but an absurd size.
+
+    ``whole`` is the dual matrix for a share of the slopes, whose sum is ``total``.
+    """
+    slack = least_slack(whole.matrix, whole.error)
+    value = (share * total - slack * LARGEST) * (1.0 - 4.0 * UNIT)
+    return Bound(value, share, slack, LARGEST) if value > 0.0 else Bound(0.0, 0.0)
 
 
 def norm_bound(push: Moment, total: float, coordinates: np.ndarray, inverse: np.ndarray) -> Bound:

@@ -9,6 +9,8 @@ import numpy as np
 
 # Half the distance from one to the next float64.
 UNIT = 2.0**-53
+# Amounts that are tried as the slack of a matrix without a proof.
+SLACKS = (1e-280, 1e-60, 1e-52, 1e-46, 1e-42, 1e-38, 1e-35, 1e-33)
 # Times a lower shift is tried before a proof is given up.
 TRIALS = 60
 
@@ -62,6 +64,18 @@ def is_positive(matrix: np.ndarray, error: np.ndarray) -> bool:
     share = gamma(len(matrix) + 12) * len(matrix)
     np.fill_diagonal(unit, 1.0 - 2.0 * share)
     return _has_factor(unit)
+
+
+def least_slack(matrix: np.ndarray, error: np.ndarray) -> float:
+    """Slack s such that all matrices near a given one are proved to be above -s.
+
+    Only what is far below any other number is of use: infinity stands for all else.
+    """
+    unit = np.eye(len(matrix))
+    for slack in SLACKS:
+        if is_positive(matrix + slack * unit, error):
+            return slack
+    return np.inf
 
 
 def _has_factor(matrix: np.ndarray) -> bool:

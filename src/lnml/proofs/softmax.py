@@ -12,7 +12,7 @@ import numpy as np
 
 from lnml.proofs.all_pairs import Rows, Softmax, softmax_blocks
 from lnml.proofs.differences import Moment
-from lnml.proofs.hinges import LARGEST, Bound
+from lnml.proofs.hinges import Bound, limited_bound
 from lnml.proofs.objective import Value
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue
 
@@ -82,9 +82,7 @@ class SoftmaxDual(NamedTuple):
         return SoftmaxDual(expected, entropy)
 
 
-def entropy_bound(
-    pull: Moment, duals: list[SoftmaxDual], share: float, log_sizes: float, size: float
-) -> Bound:
+def entropy_bound(pull: Moment, duals: list[SoftmaxDual], share: float, log_sizes: float) -> Bound:
     """Bound of MCML's objective from one dual point, or from a mixture of two.
 
     Parameters
@@ -97,8 +95,6 @@ def entropy_bound(
         Share of the second one.
     log_sizes : float
         Sum of the logs of the numbers of targets.
-    size : float
-        Trace of the metric found.
     """
     best = Bound(0.0, 0.0)
     for more in MORE if len(duals) == 2 else (0.0,):
@@ -110,8 +106,7 @@ def entropy_bound(
         proved = value.value - value.error
         if least >= 0.0:
             return max(best, Bound(proved, at), key=lambda bound: bound.value)
-        limit = LARGEST * max(size, 1.0)
-        limited = (proved + least * limit) * (1.0 - 4.0 * UNIT)
-        if limited > best.value:
-            best = Bound(limited, at, -least, limit)
+        limited = limited_bound(whole, 1.0, proved)
+        if limited.value > best.value:
+            best = limited._replace(share=at)
     return best

@@ -50,7 +50,7 @@ def solve_logdet(task: LogDetTask, components: np.ndarray, run: Run) -> Solution
             bound = max(bound, proved)
         # Above the objective there is only rounding.
         bound = min(bound, best.objective)
-        gap = relative_gap(best.objective, bound, task.objective_at_identity)
+        gap = relative_gap(best.objective, bound, task.unit)
         converged = gap <= run.tol
         record = Record(
             iteration=iteration,
