@@ -7,6 +7,7 @@ from scipy.optimize import check_grad
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from toy_data import sorted_blobs, training_set
 
+from lnml import NCA
 from lnml.datasets import load_dataset
 from lnml.objectives.conditioning import Conditioning
 from lnml.objectives.nca import NCATask
@@ -78,3 +79,15 @@ def test_scale_of_a_start_that_is_out_of_range():
         start = factor * np.eye(4)
         scale = task.best_scale(start)
         np.testing.assert_allclose(scale * factor**2 * within, 10.0)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e3, 1e8])
+def test_classes_that_are_apart_from_the_start(size):
+    """The value is zero, and its gradient is next to nothing: no step may follow it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 10)
+    X = size * (100.0 * y[:, None] + rng.standard_normal((20, 2)))
+    model = NCA().fit(X, y)
+    assert model.converged_
+    assert 0.0 <= model.objective_ < 1e-12
+    assert np.isfinite(model.components_).all()

@@ -37,7 +37,15 @@ def solve_smooth(task: SmoothTask, components: np.ndarray, run: Run) -> Solution
 
     def on_step(found: np.ndarray, value: float) -> bool:
         iteration = len(run.monitor.history) + 1
-        return run.report(found, Record(iteration=iteration, objective=value))
+        # Below its rounding a value has no slope that a step could follow.
+        return run.report(found, Record(iteration=iteration, objective=value)) or (
+            value <= task.rounding
+        )
+
+    start = task.value_and_gradient(components)[0]
+    if start <= task.rounding:
+        on_step(components, start)
+        return Solution(components, start, converged=True)
 
     descent = minimize_over_components(
         task.value_and_gradient,
