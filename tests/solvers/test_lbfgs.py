@@ -20,3 +20,14 @@ def test_minimum_of_a_quadratic():
     assert minimum.value == pytest.approx(0.0, abs=1e-12)
     assert minimum.n_evaluations == len(shapes)
     assert set(shapes) == {(2, 3)}
+
+
+@pytest.mark.parametrize("slope", [1e-145, 1e-200, 5e-324])
+def test_a_slope_that_underflows_is_none(slope):
+    found = minimize_over_components(
+        lambda trial: (1.0 + slope * trial.sum(), np.full(trial.shape, slope)),
+        np.ones((2, 2)),
+        max_iter=10,
+    )
+    assert found.value == 1.0
+    np.testing.assert_array_equal(found.components, 1.0)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+# A slope below this is none.
+NO_SLOPE = 1e-140
 # Length of the first trial step, relative to the start.
 FIRST_STEP = 0.01
 
@@ -57,7 +59,9 @@ def minimize_over_components(
         nonlocal value_unit
         value, gradient = function(unit * x.reshape(start.shape))
         value_unit = value_unit or abs(value) or 1.0
-        return value / value_unit, gradient.ravel() * (unit / value_unit)
+        slope = gradient.ravel() * (unit / value_unit)
+        # SciPy squares it, and would divide zero by zero.
+        return value / value_unit, np.where(np.abs(slope) < NO_SLOPE, 0.0, slope)
 
     def after_step(intermediate_result: OptimizeResult) -> None:
         components = unit * intermediate_result.x.reshape(start.shape)
