@@ -156,7 +156,7 @@ def _gap(proof: Proof) -> float:
     scale = max(proof.objective, proof.floor)
     excess = max(proof.objective + proof.error - proof.bound, 0.0)
     # No objective is negative, so that a gap of one needs no proof.
-    return min(excess / scale, 1.0) if scale > 0.0 else 0.0
+    return float(min(excess / scale, 1.0)) if scale > 0.0 else 0.0
 
 
 def certified(solution: Solution, tol: float) -> Solution:
@@ -177,8 +177,8 @@ def certified(solution: Solution, tol: float) -> Solution:
     full_rank = solution.components.shape[0] == solution.components.shape[1]
     return replace(
         solution,
-        objective=proof.objective,
-        bound=bound,
+        objective=float(proof.objective),
+        bound=float(bound),
         gap=gap,
         converged=gap <= tol or (solution.converged and not by_gap),
         short=gap > tol and solution.converged and full_rank,
