@@ -133,6 +133,8 @@ def test_converges(case, learner, dtype):
     base = getattr(learner, "estimator", learner)
     if case is collinear_columns and dtype is np.float32 and learner_id(learner) in SEES_ROUNDING:
         pytest.skip("see test_columns_that_float32_rounding_parts_are_told")
+    if case is only_duplicates and getattr(learner, "n_components", None) == 1:
+        pytest.skip("on a line, two of the three points coincide at the start: rounding decides")
     if case is extreme_scales and isinstance(base, BOUND_TO_UNITS):
         pytest.skip("see test_features_beyond_reach_are_told")
     X, y = case()

@@ -153,7 +153,6 @@ class LMNNTask(TripletTask):
         # A triplet is active at t while margin > -1 / t; its slope there is its margin.
         push = self.hinge_weight * sample.per_row * np.cumsum(sample.margins)
         slopes = (1.0 - self.hinge_weight) * sample.pull + push
-        least = -ROUNDING * float(np.abs(sample.margins).max(initial=0.0))
-        closing = np.flatnonzero((slopes <= 0) & (sample.margins < least))
+        closing = np.flatnonzero((slopes <= 0) & (sample.margins < 0))
         # Beyond -1 / margin[closing[0]] that triplet is inactive and the slope is positive.
         return -1.0 / sample.margins[closing[0]] if closing.size else 1.0

@@ -73,17 +73,19 @@ class FinishedTriplets:
         points = self.kernels.widened(self.points)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)
-        rows = self.kernels.arrays.to_host(self.points.data)
+        rows = np.zeros((0, self.points.n_features))
         if not self.large:
+            rows = self.kernels.arrays.to_host(self.points.data)
             rows = np.asarray(rows, dtype=np.longdouble if care == 2 else np.float64)
         self.pairs = Pairs(rows, i, j)
-        self.targets = self._lengths(i, j, task.targets)
+        self.targets = self._lengths()
 
-    def _lengths(self, i: np.ndarray, j: np.ndarray, pattern: Pattern) -> Lengths:
-        """Squared distances of pairs, which a pattern lists on the device."""
+    def _lengths(self) -> Lengths:
+        """Squared distances of the target pairs."""
+        rows, i, j = self.pairs
         if not self.large:
-            return Lengths(*squared_lengths(self.pairs.rows, i, j, self.components))
-        kernels = self.kernels
+            return Lengths(*squared_lengths(rows, i, j, self.components))
+        kernels, pattern = self.kernels, self.task.targets
         values = kernels.arrays.to_host(kernels.distances(self.embedding, pattern))
         shift = 2.0 * self.rounding
         errors = 2.0 * np.sqrt(values) * shift + shift**2
@@ -91,39 +93,59 @@ class FinishedTriplets:
 
     def hinges(self) -> Value:
         """Sum of the hinges of all triplets."""
-        rows, impostors, pattern = self._candidates()
-        return hinge_sum(
-            self.targets, self.pattern.indptr, self._lengths(rows, impostors, pattern), rows
-        )
-
-    def _candidates(self) -> tuple[np.ndarray, np.ndarray, Pattern]:
-        """Return all pairs (row, impostor) whose hinges may be above zero."""
-        kernels, arrays, embedding = self.kernels, self.kernels.arrays, self.embedding
         # Rows without targets have no reach.
         reach = np.full(self.points.n_rows, -np.inf)
         filled = np.flatnonzero(self.pattern.sizes)
         upper = 1.0 + self.targets.values + self.targets.errors
         reach[filled] = np.maximum.reduceat(upper, self.pattern.indptr[filled])
+        if self.large:
+            return self._hinges_by_device(reach)
+        rows, impostors = self._candidates(reach)
+        lengths = Lengths(*squared_lengths(self.pairs.rows, rows, impostors, self.components))
+        return hinge_sum(self.targets, self.pattern.indptr, lengths, rows)
+
+    def _hinges_by_device(self, reach: np.ndarray) -> Value:
+        """Sum of the hinges, from coordinates in float64."""
+        working = self.kernels.working_set(self.task.targets, self._searched(reach))
+        terms = self.kernels.hinge(self.embedding, working, 0.0)
+        longest, shift = float(reach.max(initial=0.0)), 2.0 * self.rounding
+        each = 2.0 * np.sqrt(longest) * shift + shift**2
+        each += gamma(len(self.components) + 4) * longest
+        # Triplets that are active, or would be but for rounding, have two distances each.
+        error = 4.0 * each * (terms.n_active + 1) + gamma(terms.n_active + 8) * terms.exact
+        return Value(terms.exact, error)
+
+    def _searched(self, reach: np.ndarray) -> Pattern:
+        """Return pairs (row, impostor), all within reach among them."""
+        if self.task.impostors is not None:
+            return self.task.impostors
+        radius = self._radius(reach)
+        known = self._known(radius)
+        if known is not None:
+            return known
+        return self.kernels.within(self.embedding, self.kernels.arrays.array(radius))
+
+    def _radius(self, reach: np.ndarray) -> np.ndarray:
+        """Return how far impostors are looked for, as squared distances that are rounded."""
         # Rows whose coordinates are less exact than that are compared with all others.
         shift = min(2.0 * self.rounding, MOST_SHIFT)
         radius = (np.sqrt(np.maximum(reach, 0.0)) + shift) ** 2
-        radius = np.where(reach > 0.0, radius * (1.0 + 1e-9), -np.inf)
-        pattern = self.task.impostors
-        if pattern is None:
-            pattern = self._known(radius) or kernels.within(embedding, arrays.array(radius))
-        near = arrays.to_host(kernels.distances(embedding, pattern)) < np.repeat(
-            radius, arrays.to_host(pattern.sizes)
+        return np.where(reach > 0.0, radius * (1.0 + 1e-9), -np.inf)
+
+    def _candidates(self, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return all pairs (row, impostor) whose hinges may be above zero."""
+        arrays, pattern = self.kernels.arrays, self._searched(reach)
+        near = arrays.to_host(self.kernels.distances(self.embedding, pattern)) < np.repeat(
+            self._radius(reach), arrays.to_host(pattern.sizes)
         )
-        rows, impostors = kernels.pattern(pattern).to_host().pairs()
+        rows, impostors = self.kernels.pattern(pattern).to_host().pairs()
         rough = self._rough()
         if rough.any():
             near |= rough[rows] | rough[impostors]
         rows, impostors = rows[near], impostors[near]
         if rough.any() and self.task.impostors is None:
             rows, impostors = self._with_rough(rows, impostors, rough, reach > 0.0)
-        counts = np.bincount(rows, minlength=self.points.n_rows)
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        return rows, impostors, kernels.pattern(Pattern(indptr, impostors.astype(np.int32)))
+        return rows, impostors
 
     def _rough(self) -> np.ndarray:
         """Whether the rounding of each row's coordinates exceeds what a search is widened by."""
