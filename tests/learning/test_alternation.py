@@ -31,7 +31,7 @@ def assert_never_rises(history):
 @pytest.mark.parametrize("name", ["iris", "balance_scale"])
 def test_converged_neighborhoods_are_the_best_at_the_metric(name):
     """No other neighbourhoods have a lower cost at the learned metric, says the LP."""
-    X, y = small_dataset(name, n_rows=50)
+    X, y = small_dataset(name, n_rows=60)
     model = LNML(**SIZES).fit(X, y)
     assert model.converged_
     costs = lmnn_pair_costs(squared_distances(X, model.components_), y, 0.5)
