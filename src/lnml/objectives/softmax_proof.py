@@ -175,5 +175,5 @@ def _pull(rows: Rows, ideal: Ideal, coordinates: np.ndarray) -> Moment:
     if ideal.graph is None:
         return class_moment(rows, 1.0 / np.maximum(np.diff(rows.class_start) - 1, 1), coordinates)
     pairs = ideal.graph.tocoo()
-    i, j = pairs.coords
+    i, j = pairs.row, pairs.col
     return moment(rows.data, i, j, pairs.data, coordinates)
