@@ -18,6 +18,8 @@ OUTLYING = 1e4
 NEARLY_EQUAL = 1e-3
 # Fewer rows than this for each column are few.
 FEW_ROWS = 5
+# A combination that varies by less than this share of others does not vary.
+EXACT = 1e-13
 # Share of a combination that a column must have to be named.
 TAKES_PART = 0.1
 # Columns whose spreads differ by more than this are of different scales.
@@ -145,10 +147,12 @@ def _dependent(X: np.ndarray, labels: list[str]) -> list[str]:
         return []
     scaled = (X[:, used] - X[:, used].mean(axis=0)) / spread[used]
     _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
-    if sizes[-1] > NEARLY_EQUAL * sizes[0]:
+    # Columns that depend on each other exactly do no harm.
+    last = np.flatnonzero(sizes > EXACT * sizes[0])[-1]
+    if sizes[last] > NEARLY_EQUAL * sizes[0]:
         return []
-    part = np.argsort(-np.abs(rows[-1]))[:4]
-    named = [labels[used[k]] for k in sorted(part) if abs(rows[-1][k]) > TAKES_PART]
+    part = np.argsort(-np.abs(rows[last]))[:4]
+    named = [labels[used[k]] for k in sorted(part) if abs(rows[last][k]) > TAKES_PART]
     return [f"{', '.join(named)} depend on each other up to rounding: leave one of them out"]
 
 
