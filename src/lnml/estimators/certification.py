@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lnml.certificates import Certificate
+from lnml.core.outliers import usual_range
 from lnml.core.solution import Solution
 from lnml.core.warn import warn_user
 
@@ -101,7 +102,8 @@ def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> No
 
 
 def _outliers(X: np.ndarray, labels: list[str]) -> list[str]:
-    found = np.flatnonzero(np.ptp(X, axis=0) > OUTLYING * _usual_range(X))
+    usual = usual_range(X)
+    found = np.flatnonzero((usual > 0.0) & (np.ptp(X, axis=0) > OUTLYING * usual))
     said = []
     for k in found[:3]:
         value = X[np.abs(X[:, k] - np.median(X[:, k])).argmax(), k]
@@ -110,15 +112,6 @@ def _outliers(X: np.ndarray, labels: list[str]) -> list[str]:
             f"a missing value or an error, replace it"
         )
     return said
-
-
-def _usual_range(X: np.ndarray) -> np.ndarray:
-    """Range of every column, if all steps from value to value were like the middle one.
-
-    Unlike quartiles, this does not notice a code that a third of the rows have.
-    """
-    steps = [step[step > 0.0] for step in np.diff(np.sort(X, axis=0), axis=0).T]
-    return np.array([np.median(step) * step.size if step.size else 1.0 for step in steps])
 
 
 def _near_copies(X: np.ndarray, labels: list[str]) -> list[str]:

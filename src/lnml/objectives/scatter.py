@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from lnml.core.outliers import usual_range
 from lnml.core.pairs import Pattern
 from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.protocol import Kernels
@@ -93,12 +94,7 @@ def _has_outliers(kernels: Kernels, points: Points, columns: Columns) -> bool:
     """Whether a column has values so far away that they hide the differences of the others."""
     step = max(1, points.n_rows // SAMPLE)
     sample = kernels.arrays.rows(Embedding(points.data, points), np.arange(0, points.n_rows, step))
-    steps = np.diff(np.sort(sample, axis=0), axis=0)
-    seen = steps > 0.0
-    count = seen.sum(axis=0)
-    # Zeros come first: the median of the others stands behind them.
-    middle = np.sort(steps, axis=0)[len(steps) - 1 - count // 2, np.arange(count.size)]
-    typical = middle * count
+    typical = usual_range(sample)
     far = columns.highest - columns.lowest > OUTLYING * typical
     return bool((far & (typical > 0.0)).any())
 

@@ -13,12 +13,12 @@ from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import FLOOR_SHARE
 from lnml.objectives.conditioning import Conditioning, for_proof
-from lnml.objectives.large_softmax import (
+from lnml.objectives.device_softmax import (
     WideRows,
-    large_divergence,
-    large_dual,
-    large_pull,
-    large_wrong_neighbors,
+    device_divergence,
+    device_dual,
+    device_pull,
+    device_wrong_neighbors,
 )
 from lnml.proofs.all_pairs import Rows, class_moment, mean_moment
 from lnml.proofs.differences import Moment, moment
@@ -99,22 +99,22 @@ class _DeviceSums:
 
     def objective(self, components: np.ndarray) -> Value:
         """Return the objective at components (r x d)."""
-        return large_divergence(self.training, components, self.targets, self.log_sizes)
+        return device_divergence(self.training, components, self.targets, self.log_sizes)
 
     def dual(self, metric: np.ndarray, conditioning: Conditioning) -> SoftmaxDual:
         """Return the dual point of a metric, given as components (r x d)."""
         inner = conditioning.to_conditioned(metric)
-        return large_dual(self.training, self.rows, inner, self.targets)
+        return device_dual(self.training, self.rows, inner, self.targets)
 
     def pull(self) -> Moment:
         """Return the scatter of p0."""
-        return large_pull(self.training, self.rows, self.targets)
+        return device_pull(self.training, self.rows, self.targets)
 
 
 def prove_nca(training: TrainingSet, components: np.ndarray, care: int) -> Proof:
     """Return the objective of NCA at components (r x d) as returned."""
     if care == 0:
-        value = large_wrong_neighbors(training, components)
+        value = device_wrong_neighbors(training, components)
     else:
         value = wrong_neighbors(host_rows(training, care), components)
     work = float(training.points.n_rows**2 * components.size)

@@ -1,7 +1,7 @@
-"""Objectives and bounds of large fits whose sums run over all pairs of rows.
+"""Objectives and bounds whose sums run over all pairs of rows, by the device.
 
-The device sums in float64, from rows that are mapped first. Its rounding grows with the
-squares of the rows, not of their differences, which large data with ordinary columns bear.
+It sums in float64, from rows that are mapped first. Its rounding grows with the squares of
+the rows, not of their differences. Ordinary columns bear that; others need more care.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def length_error(kernels: Kernels, embedding: Embedding) -> float:
     return 8.0 * gamma(embedding.coordinates.shape[1] + 8) * float(reach @ reach)
 
 
-def large_divergence(
+def device_divergence(
     training: TrainingSet, components: np.ndarray, targets: Pattern | None, log_sizes: float
 ) -> Value:
     """Sum over rows of KL(p0 | p_M); see :func:`lnml.proofs.softmax.divergence`."""
@@ -87,7 +87,7 @@ def large_divergence(
     return Value(max(trace + log_z - log_sizes, 0.0), error)
 
 
-def large_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Value:
+def device_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Value:
     """Sum over rows of the chance of a wrong neighbour, for NCA."""
     kernels = training.kernels
     rows = WideRows.of(training, components.T, training.points.far)
@@ -99,7 +99,7 @@ def large_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Valu
     return Value(value, n * each + gamma(2 * n + 64) * n)
 
 
-def large_dual(
+def device_dual(
     training: TrainingSet, rows: WideRows, inner: np.ndarray, targets: Pattern | None
 ) -> SoftmaxDual:
     """Return the dual point of a metric, in components (r, e) of the coordinates of the rows."""
@@ -128,7 +128,7 @@ def _counts(training: TrainingSet, targets: Pattern | None) -> tuple[Any, Any]:
     return targets.sizes > 0, 1.0 / kernels.arrays.per_pair(targets.sizes, targets)
 
 
-def large_pull(training: TrainingSet, rows: WideRows, targets: Pattern | None) -> Moment:
+def device_pull(training: TrainingSet, rows: WideRows, targets: Pattern | None) -> Moment:
     """Return the scatter of p0."""
     return _pull(training.kernels, rows, targets, _counts(training, targets)[1])
 
