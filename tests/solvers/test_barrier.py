@@ -98,7 +98,7 @@ def test_warm_start():
 class Flat:
     """An objective that no step lowers, with a dual point that proves nothing."""
 
-    objective_at_zero, precision, ceiling = 10.0, 1e-16, np.zeros((2, 2))
+    objective_at_zero, precision, ceiling, ideal = 10.0, 1e-16, np.zeros((2, 2)), None
 
     def value_and_gradient(self, components):
         return 5.0, np.zeros((2, 2))
@@ -141,7 +141,7 @@ def test_few_iterations_are_not_convergence():
 def dual_bound():
     """A bound, and the metrics and shares that it was told to keep."""
     kept = []
-    return _DualBound(lambda components, share: kept.append((components, share))), kept
+    return _DualBound(lambda components, share: kept.append((components, share)), None), kept
 
 
 HERE, THERE = np.eye(2), 2.0 * np.eye(2)

@@ -39,6 +39,8 @@ _PARAMETERS = {
     "mmc": "diagonal",
     "itml": "gamma",
 }
+# Methods that may have a 'trace_weight'.
+_PENALISED = ("lmnn", "mcml", "mmc")
 # Kinds of numbers that are taken, and the type that they are kept as; others are float64.
 _WHOLE = ("iu", np.dtype(np.int64))
 _TYPES = {
@@ -72,7 +74,8 @@ class Certificate:
         The objective.
     parameters : dict
         'push_weight' (lmnn), 'C' (frobenius, weighted_basis), 'diagonal' (mmc) or
-        'gamma' (itml); empty for mcml.
+        'gamma' (itml); none for mcml. With a trace penalty also 'trace_weight', for lmnn,
+        mcml and mmc: the factor of the trace beside the pull.
     components : array of shape (r, d)
         The learned metric, exactly as the fit returned it.
     objective, objective_error : float
@@ -97,7 +100,8 @@ class Certificate:
         lmnn : triplets (T, 2), each an index into targets and an impostor l; slopes (T,)
         frobenius : the same, and dominator (d, d)
         weighted_basis : the same, and basis (d, m), weights (m,)
-        mcml : dual_shares (s,), dual_components (s, rows, d)
+        mcml : dual_shares (s,), dual_components (s, rows, d); what the shares lack of one is
+        that of the ideal distribution
         mmc : dual_components (rows, d)
         itml : pairs (m, 2), similar (m,), bounds (m,), tightness (m,), factor (d, d);
         no targets
@@ -195,6 +199,8 @@ class Certificate:
     def about(self) -> str:
         """What is proved, in words."""
         title = _TITLES[self.method]
+        if "trace_weight" in self.parameters:
+            title = f"penalised {title}"
         given = "data and target neighbours" if "targets" in self.duals else "data and classes"
         metrics = "metric of any rank"
         if self.method == "itml":
@@ -289,8 +295,9 @@ def _require(condition: Any, message: str) -> None:
 
 def _checked_parameters(method: str, given: Mapping[str, Any]) -> dict[str, float | bool]:
     expected = {_PARAMETERS[method]} if method in _PARAMETERS else set()
+    penalty = {"trace_weight"} & set(given) if method in _PENALISED else set()
     _require(
-        set(given) == expected,
+        set(given) == expected | penalty,
         f"the parameters of {method} are {sorted(expected)}, got {sorted(given)}",
     )
     checked: dict[str, float | bool] = {}

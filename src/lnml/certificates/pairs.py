@@ -10,10 +10,13 @@ from lnml.certificates.arithmetic import LONG, TINY, blocks, gamma, power_of_two
 from lnml.certificates.images import Images, block_distances
 from lnml.certificates.matrices import Matrix, Scatter, cholesky, is_positive
 from lnml.certificates.problem import Problem, Value, demand
+from lnml.certificates.trace import trace_value, with_trace
 from lnml.certificates.triplets import INDEFINITE
 
 # Similar pairs may coincide: the objective without learning is the Euclidean one, times this.
 SMALL = LONG(1e-6)
+# Shares may sum to one up to this.
+ROUNDED = LONG(1e-12)
 # A root shorter than this share of the typical one is lengthened in a dual point.
 LEAST_ROOT = LONG(1e-8)
 NO_PULL = "similar pairs do not differ in a direction that is left"
@@ -85,10 +88,11 @@ def above(weights: np.ndarray) -> np.ndarray:
 
 
 def mcml_objective(problem: Problem) -> Value:
-    """Sum over rows of mean D_ij over targets + log sum_j exp(-D_ij) - log k_i."""
-    n = problem.n_rows
-    points = problem.images(problem.certificate.components)
-    value = error = trivial = LONG(0)
+    """Sum over rows of mean D_ij over targets + log sum_j exp(-D_ij) - log k_i, + t tr M."""
+    n, L = problem.n_rows, problem.certificate.components
+    points = problem.images(L)
+    value = trace_value(problem, L)
+    error, trivial = gamma(L.size + 4) * value, LONG(0)
     for part in blocks(n):
         distances, errors = block_distances(points, part)
         targets = problem.is_target(part)
@@ -115,14 +119,17 @@ def mcml_objective(problem: Problem) -> Value:
 def mcml_bound(problem: Problem) -> LONG:
     """Prove f(M) >= sum_i (H(q_i) - log k_i) + <G, M>, and that <G, M> is not negative.
 
-    G = sum_i (1/k_i sum_targets v_ij v_ij^T - sum_j q_ij v_ij v_ij^T). Any distributions q_i
-    will do, because log sum_j exp(-D_ij) >= H(q_i) - sum_j q_ij D_ij. These are mixtures of the
-    softmax under the dual components. How exact they are does not matter: what is computed is
-    taken as the definition of q, up to the factor that makes its sum exactly one.
+    G = t I + sum_i (1/k_i sum_targets v_ij v_ij^T - sum_j q_ij v_ij v_ij^T). Any distributions
+    q_i will do, because log sum_j exp(-D_ij) >= H(q_i) - sum_j q_ij D_ij. These are mixtures of
+    the softmax under the dual components; what their shares lack of one is uniform over the
+    targets. How exact they are does not matter: what is computed is taken as the definition of
+    q, up to the factor that makes its sum exactly one.
     """
     certificate, n = problem.certificate, problem.n_rows
     shares = certificate.duals["dual_shares"].astype(LONG)
-    demand((shares >= 0).all() and shares.sum() > 0, "the dual shares are not a mixture")
+    rest = 1 - shares.sum()
+    demand((shares >= 0).all() and rest >= -ROUNDED, "the dual shares are not a mixture")
+    rest = np.maximum(rest, 0)
     duals = [Softmax.of(problem.images(L)) for L in certificate.duals["dual_components"]]
     sizes = np.bincount(problem.targets[:, 0], minlength=n)
     # Rows without targets do not count.
@@ -131,14 +138,16 @@ def mcml_bound(problem: Problem) -> LONG:
     scatter = Scatter(problem.images(certificate.coordinates.T), 2 * n + 8)
     entropy, log_sizes = LONG(0), np.log(np.maximum(sizes, 1).astype(LONG)).sum()
     for rows, columns in upper(n):
-        there, back = mixture(shares / shares.sum(), duals, rows, columns)
-        there, back = above(there * counts[rows, None]), above(back * counts[columns])
+        there, back = mixture(shares, duals, rows, columns)
         ideal = problem.is_target(rows, columns) * inverse[rows, None]
-        ideal = above(ideal + problem.is_target(columns, rows).T * inverse[columns])
+        ideal_back = problem.is_target(columns, rows).T * inverse[columns]
+        there = above(there * counts[rows, None] + rest * ideal)
+        back = above(back * counts[columns] + rest * ideal_back)
+        ideal = above(ideal + ideal_back)
         scatter.add_upper(rows, ideal - there - back, ideal + there + back)
         for q in (there, back):
             entropy -= (q * np.log(np.where(q > 0, q, 1))).sum(axis=1).sum()
-    demand(is_positive(scatter.total(), certificate.slack), INDEFINITE)
+    demand(is_positive(with_trace(problem, scatter.total()), certificate.slack), INDEFINITE)
     # If q_i sums to s instead of 1, H(q_i / s) = H(q_i) / s + log s.
     return entropy - log_sizes - gamma(2 * n + 16) * (entropy + log_sizes + n)
 
@@ -153,7 +162,7 @@ def mixture(
 
 
 def mmc_objective(problem: Problem) -> Value:
-    """Sum of D over target pairs, over the squared sum of sqrt(D) over different classes."""
+    """Sum of D over target pairs + t tr M, over the squared sum of sqrt(D) of other classes."""
     value, error = _ratio(problem, problem.certificate.components)
     euclidean, _ = _ratio(problem, np.eye(problem.rows.shape[1]))
     return Value(value, error, SMALL * euclidean)
@@ -174,9 +183,10 @@ def _ratio(problem: Problem, components: np.ndarray) -> tuple[LONG, LONG]:
         # The root moves by at most the root of the error, and by error / length.
         moved = np.minimum(np.sqrt(errors), errors / np.where(lengths > 0, lengths, TINY))
         roots_error += total(moved, others)
+    similar += trace_value(problem, components)
     demand(roots > 2 * roots_error, "rows of different classes do not differ under the metric")
     value = similar / roots**2
-    similar_error += gamma(3 * n + 8) * similar
+    similar_error += gamma(3 * n + components.size + 8) * similar
     roots_error += gamma(3 * n + 8) * roots
     # 1 / (g - e)^2 <= (1 + 6 e / g) / g^2 for e <= g / 2.
     error = (similar_error / roots**2) * 4 + value * (6 * roots_error / roots + gamma(8))
@@ -195,11 +205,11 @@ def other_pairs(problem: Problem, rows: slice, columns: slice) -> np.ndarray:
 
 
 def mmc_bound(problem: Problem) -> LONG:
-    """Prove f(M) >= 1 / (4 A lambda) with lambda S - sum_il w_il v_il v_il^T >= 0.
+    """Prove f(M) >= 1 / (4 A lambda) with lambda (S + t I) - sum_il w_il v_il v_il^T >= 0.
 
     For any w > 0 and t > 0, sqrt(D) <= t / (4 w) + w D / t. The sum over all pairs of different
     classes, with the best t, is (sum of roots)^2 <= 4 A <sum w v v^T, M>, where A = sum 1/(4 w).
-    And <sum w v v^T, M> <= lambda <S, M>. The weights are 1 / (2 sqrt(D)) under the dual
+    And <sum w v v^T, M> <= lambda <S + t I, M>. The weights are 1 / (2 sqrt(D)) under the dual
     components; any others would do, so their rounding does not matter.
     """
     certificate = problem.certificate
@@ -215,7 +225,7 @@ def mmc_bound(problem: Problem) -> LONG:
         pull.add_upper(rows, similar_pairs(problem, rows, columns))
         push.add_upper(rows, others / (2 * roots))
     A *= 1 + gamma(3 * problem.n_rows + 12)
-    similar, dissimilar = pull.total(), push.total()
+    similar, dissimilar = with_trace(problem, pull.total()), push.total()
     diagonal = bool(certificate.parameters["diagonal"])
     if diagonal:
         demand(

@@ -16,6 +16,7 @@ from lnml.certificates.coordinates import without
 from lnml.certificates.images import STEPS, block_distances
 from lnml.certificates.matrices import Matrix, edge_scatter, is_positive
 from lnml.certificates.problem import Problem, Value, are_distinct, demand
+from lnml.certificates.trace import trace_value, with_trace
 
 INDEFINITE = (
     "the dual matrix is not proved to be positive semidefinite: the dual variables do not prove "
@@ -106,15 +107,18 @@ def checked_slopes(problem: Problem) -> Slopes:
 
 
 def lmnn_objective(problem: Problem) -> Value:
-    """(1 - mu) D_ij + mu * hinges, over the target pairs."""
+    """(1 - mu) (D_ij + t tr M) + mu * hinges, over the target pairs."""
     mu = LONG(problem.certificate.parameters["push_weight"])
-    return hinge_objective(problem, 1 - mu, mu)
+    found, L = hinge_objective(problem, 1 - mu, mu), problem.certificate.components
+    trace = (1 - mu) * trace_value(problem, L)
+    error = found.error + gamma(L.size + 4) * trace + gamma(2) * found.value
+    return Value(found.value + trace, error, found.trivial)
 
 
 def lmnn_bound(problem: Problem) -> LONG:
     """Prove f(M) >= mu sum(a) + <G, M>, and that <G, M> is not negative.
 
-    G = (1 - mu) sum_ij v_ij v_ij^T + mu sum_t a_t (v_ij v_ij^T - v_il v_il^T).
+    G = (1 - mu) (sum_ij v_ij v_ij^T + t I) + mu sum_t a_t (v_ij v_ij^T - v_il v_il^T).
     """
     certificate, slopes = problem.certificate, checked_slopes(problem)
     mu = LONG(certificate.parameters["push_weight"])
@@ -123,6 +127,7 @@ def lmnn_bound(problem: Problem) -> LONG:
     points = problem.images(certificate.coordinates.T)
     # 1 - mu and mu a are both positive: a weight of a target pair does not cancel.
     dual = edge_scatter(points, slopes.edges, weights, slopes.steps + 4)
+    dual = with_trace(problem, dual, 1 - mu)
     # With M = W A W^T, <G, M> = <W^T G W, A> >= -slack trace(A).
     demand(is_positive(dual, certificate.slack), INDEFINITE)
     return rounded_down(mu * slopes.total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,13 @@ def check_integer(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
     return int(value)
+
+
+def check_not_negative(name: str, value: Any) -> float:
+    """Return a finite number >= 0, or say what is wrong."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) < inf:
+        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+    return float(value)
 
 
 def check_between(name: str, value: Any, low: float, high: float) -> float:

@@ -239,7 +239,8 @@ class MetricLearner(ComponentsLearner, ABC):
             components = self.initial_components(rows.X, rows.codes)
             targets = self._targets(training, rows, target_neighbors)
             if targets is not None:
-                training = replace(training, n_target_pairs=targets.size)
+                n_rows = int((targets.sizes > 0).sum())
+                training = replace(training, n_target_pairs=targets.size, n_target_rows=n_rows)
             problem = resumable(self.metric_problem(training))
             solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
             attributes = {"classes_": rows.classes, **target_attributes(targets, training)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.checks import check_between
+from lnml.core.checks import check_between, check_not_negative
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.base import MetricLearner, check_limits, nearest_targets
 from lnml.kernels.training import TrainingSet
@@ -32,6 +32,11 @@ class LMNN(MetricLearner):
         replaces them.
     push_weight : float, default=0.5
         mu, the weight of the hinge, above 0 and below 1.
+    trace_penalty : float, default=0.0
+        rho. Adds ``(1 - mu) * rho * 2 P v * trace(M)``, P the number of target pairs
+        and v the mean variance of the data: as if there were ``rho * P`` more pairs in
+        random directions. 0.1 protects well against overfitting where the columns
+        have similar scales (docs/trace_penalty.md).
     n_components : int, default=None
         Rows of L, at most the number of features (the default). Fewer give a
         metric of low rank: the problem is then not convex, ``duality_gap_`` is
@@ -107,6 +112,7 @@ class LMNN(MetricLearner):
         *,
         n_neighbors: int = 3,
         push_weight: float = 0.5,
+        trace_penalty: float = 0.0,
         n_components: int | None = None,
         init: Any = "identity",
         max_iter: int = 100,
@@ -119,6 +125,7 @@ class LMNN(MetricLearner):
     ) -> None:
         self.n_neighbors = n_neighbors
         self.push_weight = push_weight
+        self.trace_penalty = trace_penalty
         self.n_components = n_components
         self.init = init
         self.max_iter = max_iter
@@ -133,10 +140,12 @@ class LMNN(MetricLearner):
         """Refuse bad parameters before any work."""
         check_limits(self)
         check_between("push_weight", self.push_weight, 0.0, 1.0)
+        check_not_negative("trace_penalty", self.trace_penalty)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the LMNN problem over the training data."""
-        return ObjectiveProblem(LMNNObjective(training, self.push_weight), self.max_iter)
+        objective = LMNNObjective(training, self.push_weight, float(self.trace_penalty))
+        return ObjectiveProblem(objective, self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
         """Return the nearest rows of the same class by Euclidean distance."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.checks import check_not_negative
 from lnml.estimators.base import MetricLearner, check_limits
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.mcml import MCMLObjective
@@ -27,6 +28,9 @@ class MCML(MetricLearner):
 
     Parameters
     ----------
+    trace_penalty : float, default=0.0
+        rho. Adds ``rho * 2 n v * trace(M)``, n the number of rows with targets and v the
+        mean variance of the data, against overfitting (docs/trace_penalty.md).
     n_components : int, default=None
         Rows of L, at most the number of features (the default). With fewer rows
         the solver has no barrier (docs/mcml.md): the bound behind ``duality_gap_``
@@ -94,6 +98,7 @@ class MCML(MetricLearner):
     def __init__(
         self,
         *,
+        trace_penalty: float = 0.0,
         n_components: int | None = None,
         init: Any = "identity",
         max_iter: int = 100,
@@ -104,6 +109,7 @@ class MCML(MetricLearner):
         random_state: Any = None,
         device: Any = None,
     ) -> None:
+        self.trace_penalty = trace_penalty
         self.n_components = n_components
         self.init = init
         self.max_iter = max_iter
@@ -117,10 +123,12 @@ class MCML(MetricLearner):
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
         check_limits(self)
+        check_not_negative("trace_penalty", self.trace_penalty)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the MCML problem over the training data."""
-        return ObjectiveProblem(MCMLObjective(training), self.max_iter)
+        objective = MCMLObjective(training, float(self.trace_penalty))
+        return ObjectiveProblem(objective, self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> None:
         """All rows of the same class are targets; that needs no graph."""

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lnml.core.checks import check_not_negative
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.base import Learned, MetricLearner, check_limits, nearest_targets
@@ -39,6 +40,9 @@ class MMC(MetricLearner):
         class. ``fit(target_neighbors=...)`` replaces them.
     diagonal : bool, default=False
         Learn one weight for each feature, never negative, instead of a full metric.
+    trace_penalty : float, default=0.0
+        rho. Adds ``rho * 2 P v * trace(M)``, P the number of similar pairs and v the mean
+        variance of the data, to what is minimised (docs/trace_penalty.md).
     n_components : int, default=None
         Rows of L, at most the number of features (the default, and the only
         choice for a diagonal metric). Fewer give a metric of low rank: the
@@ -120,6 +124,7 @@ class MMC(MetricLearner):
         *,
         n_neighbors: int | None = None,
         diagonal: bool = False,
+        trace_penalty: float = 0.0,
         n_components: int | None = None,
         init: Any = "identity",
         max_iter: int = 100,
@@ -132,6 +137,7 @@ class MMC(MetricLearner):
     ) -> None:
         self.n_neighbors = n_neighbors
         self.diagonal = diagonal
+        self.trace_penalty = trace_penalty
         self.n_components = n_components
         self.init = init
         self.max_iter = max_iter
@@ -145,12 +151,14 @@ class MMC(MetricLearner):
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
         check_limits(self)
+        check_not_negative("trace_penalty", self.trace_penalty)
         if not isinstance(self.diagonal, bool | np.bool_):
             raise ValueError(f"diagonal must be True or False, got {self.diagonal!r}")
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return Xing's problem over the training data."""
-        return ObjectiveProblem(MMCObjective(training, bool(self.diagonal)), self.max_iter)
+        objective = MMCObjective(training, bool(self.diagonal), float(self.trace_penalty))
+        return ObjectiveProblem(objective, self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods | None:
         """Return the nearest rows of the same class; None stands for all of them."""
@@ -182,7 +190,9 @@ class MMC(MetricLearner):
             start = self.initial_components(wide.reshape(-1, ends.shape[2]), np.zeros(0))
             differences = wide[:, 0] - wide[:, 1]
             diagonal = bool(self.diagonal)
-            objective = GivenPairsObjective(kernels, differences, similar, diagonal, ends.dtype)
+            objective = GivenPairsObjective(
+                kernels, differences, similar, diagonal, ends.dtype, float(self.trace_penalty)
+            )
             solution = solve(
                 objective, None, start, tol=self.tol, max_iter=self.max_iter, monitor=monitor
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from lnml.core.checks import check_not_negative
 from lnml.core.monitor import Monitor
 from lnml.estimators.base import ComponentsLearner, Learned, check_limits
 from lnml.estimators.validation import check_training_data, refuse_unknown
@@ -24,6 +25,9 @@ class NCA(ComponentsLearner):
 
     Parameters
     ----------
+    trace_penalty : float, default=0.0
+        rho. Adds ``rho * 2 n v * trace(M)``, n the number of rows and v the mean variance
+        of the data, against overfitting (docs/trace_penalty.md).
     n_components : int, default=None
         Rows of L, at most the number of features (the default).
     init : {'identity', 'pca', 'lda', 'random'} or array of shape (r, d), default='identity'
@@ -93,6 +97,7 @@ class NCA(ComponentsLearner):
     def __init__(
         self,
         *,
+        trace_penalty: float = 0.0,
         n_components: int | None = None,
         init: Any = "identity",
         max_iter: int = 200,
@@ -103,6 +108,7 @@ class NCA(ComponentsLearner):
         random_state: Any = None,
         device: Any = None,
     ) -> None:
+        self.trace_penalty = trace_penalty
         self.n_components = n_components
         self.init = init
         self.max_iter = max_iter
@@ -116,6 +122,7 @@ class NCA(ComponentsLearner):
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
         check_limits(self)
+        check_not_negative("trace_penalty", self.trace_penalty)
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn the metric.
@@ -137,8 +144,9 @@ class NCA(ComponentsLearner):
             rows = check_training_data(self, X, y)
             self.check_parameters()
             training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
+            objective = NCAObjective(training, float(self.trace_penalty))
             solution = solve(
-                NCAObjective(training),
+                objective,
                 None,
                 self.initial_components(rows.X, rows.codes),
                 tol=self.tol,
@@ -146,6 +154,7 @@ class NCA(ComponentsLearner):
                 monitor=monitor,
                 keep_scale=self.warm_start and hasattr(self, "components_"),
             )
+            objective.refuse_zero(solution.objective)
             return Learned(solution, training.points.dtype, {"classes_": rows.classes})
 
         return self._fit(X, learn)

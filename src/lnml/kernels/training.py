@@ -23,14 +23,16 @@ class TrainingSet:
         Row of the user's X that stands at each position.
     kernels : Kernels
         The device that does the n x n work.
-    n_target_pairs : int
-        How many target pairs there will be: known before the pairs are.
+    n_target_pairs, n_target_rows : int
+        How many target pairs there will be, and how many rows will have any: known before
+        the pairs are.
     """
 
     points: Points
     order: np.ndarray
     kernels: Kernels
     n_target_pairs: int = 0
+    n_target_rows: int = 0
 
     @classmethod
     def from_labels(cls, X: Any, codes: np.ndarray, kernels: Kernels) -> TrainingSet:
@@ -42,4 +44,5 @@ class TrainingSet:
         class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
         points = kernels.training_points(X, order, class_start)
         sizes = points.class_sizes
-        return cls(points, order, kernels, int((sizes * (sizes - 1)).sum()))
+        n_pairs, n_rows = int((sizes * (sizes - 1)).sum()), int(sizes[sizes > 1].sum())
+        return cls(points, order, kernels, n_pairs, n_rows)

@@ -84,9 +84,13 @@ class Conditioning(LinearCoordinates):
 
 
 def whiten_pull(
-    kernels: Kernels, points: Points, targets: Pattern | None, weights: Any = None
+    kernels: Kernels,
+    points: Points,
+    targets: Pattern | None,
+    weights: Any = None,
+    ridge: float = 0.0,
 ) -> Conditioning:
-    """Coordinates in which the weighted pull scatter is the identity.
+    """Coordinates in which the weighted pull scatter, plus a ridge, is the identity.
 
     Parameters
     ----------
@@ -98,8 +102,12 @@ def whiten_pull(
         Target pairs; None stands for all pairs of the same class.
     weights : array of the device aligned with targets, or ndarray with the classes
         Weight of each pair; default all ones, or 1 / (class size - 1) for classes.
+    ridge : float
+        Multiple of the identity, in the columns as given, that is added to the scatter.
     """
     units = ColumnUnits.of(kernels, points)
+    if ridge > 0.0:
+        return _whiten_ridge(kernels, units, PullScatter(kernels, units, targets, weights), ridge)
     total = TotalScatter(kernels, units)
     columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
     varying = whitened(total, columns, columns.shape[1])
@@ -123,6 +131,28 @@ def whiten_pull(
     )
 
 
+def _whiten_ridge(
+    kernels: Kernels, units: ColumnUnits, pull: PullScatter, ridge: float
+) -> Conditioning:
+    """Whiten a scatter with a ridge: no direction is left out, and none is too small to see."""
+    used = np.flatnonzero(np.isfinite(units.scale))
+    scale = units.scale[used]
+    raw = pull.matrix[np.ix_(used, used)] * scale[:, None] * scale
+    values, vectors = np.linalg.eigh(raw + ridge * np.eye(used.size))
+    # The ridge bounds them from below, whatever rounding says.
+    roots = np.sqrt(np.maximum(values, ridge))
+    directions = np.zeros((units.scale.size, used.size))
+    directions[used] = scale[:, None] * vectors / roots
+    inverse = np.zeros((used.size, units.scale.size))
+    inverse[:, used] = (vectors * roots).T
+    return Conditioning(
+        points=_mapped(kernels, units, directions, pull.weight),
+        matrix=directions / units.scale[:, None],
+        inverse=inverse,
+        pull=np.ones(used.size),
+    )
+
+
 def for_proof(
     kernels: Kernels,
     points: Points,
@@ -143,7 +173,11 @@ def for_proof(
 
 
 def scale_pull(
-    kernels: Kernels, points: Points, targets: Pattern | None, weights: Any = None
+    kernels: Kernels,
+    points: Points,
+    targets: Pattern | None,
+    weights: Any = None,
+    ridge: float = 0.0,
 ) -> Conditioning:
     """Scale each column by its own pull, for a diagonal metric. Constant columns are left out.
 
@@ -153,8 +187,9 @@ def scale_pull(
     units = ColumnUnits.of(kernels, points)
     columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
     pull = PullScatter(kernels, units, targets, weights)
-    size = np.sqrt(np.maximum(np.diag(columns.T @ pull.matrix @ columns), 0.0))
-    pulled = size > pull.noise(columns)
+    squares = np.maximum(np.diag(columns.T @ pull.matrix @ columns), 0.0)
+    size = np.sqrt(squares + ridge / units.scale[np.isfinite(units.scale)] ** 2)
+    pulled = (size > pull.noise(columns)) | (ridge > 0.0)
     unit = np.where(pulled, size, np.sqrt(pull.weight))
     directions = columns / unit
     return Conditioning(

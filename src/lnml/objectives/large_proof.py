@@ -8,6 +8,7 @@ from lnml.core.pairs import EdgeScatter, Pattern
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import for_proof
+from lnml.objectives.trace import Ridge
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.proofs.differences import Moment
 from lnml.proofs.hinges import Bound, limited_bound, slope_total
@@ -25,11 +26,12 @@ def prove_large(
     finished: FinishedTriplets,
     slopes: Slopes,
     push_weight: float,
+    ridge: Ridge,
 ) -> Proof:
     """Return what slopes prove about LMNN.
 
-    A share t of them is feasible if (1 - mu) S + t * push has no negative eigenvalue. Only
-    that matrix is computed, for a share that the solver found to be feasible.
+    A share t of them is feasible if (1 - mu) S + t * push has no negative eigenvalue, S with
+    its ridge. Only that matrix is computed, for a share that the solver found to be feasible.
     """
     kernels, points = training.kernels, training.points
     conditioning = for_proof(kernels, points, finished.task.coordinates, finished.task.targets)
@@ -49,6 +51,7 @@ def prove_large(
             (kernels.pattern(pushed), kernels.arrays.array(summed), -share * push_weight),
         ]
         found = inside(kernels.edge_scatter(points, edges, mean), coordinates)
+        found = found.plus(ridge.moment(coordinates).times(pull_weight))
         least = least_eigenvalue(found.matrix, found.error)
         if least >= 0.0:
             best = Bound(share * total * (1.0 - 4.0 * UNIT), share)
@@ -60,7 +63,7 @@ def prove_large(
         0.0,
         best.value,
         method="lmnn",
-        parameters={"push_weight": push_weight},
+        parameters={"push_weight": push_weight, **ridge.parameters},
         coordinates=coordinates,
         slack=best.slack,
         limit=best.limit,

@@ -11,6 +11,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
 from lnml.objectives.large_proof import prove_large
 from lnml.objectives.margins import sample_margins
+from lnml.objectives.trace import Ridge, class_pair_scatter
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
 from lnml.objectives.triplets import TripletObjective
@@ -34,34 +35,45 @@ class LMNNObjective(TripletObjective):
         The data.
     push_weight : float
         mu, the weight of the hinge.
+    trace_penalty : float
+        rho: the trace of the metric costs like so many times the target pairs.
     """
 
-    def __init__(self, training: TrainingSet, push_weight: float) -> None:
+    def __init__(
+        self, training: TrainingSet, push_weight: float, trace_penalty: float = 0.0
+    ) -> None:
         super().__init__(training, push_weight, 1.0 - push_weight)
+        self.ridge = Ridge.of(training, trace_penalty, training.n_target_pairs)
 
     def free_term(self, components: np.ndarray) -> float:
-        """Return zero: every term of LMNN depends on the target pairs."""
-        return 0.0
+        """Return the trace penalty: every other term depends on the target pairs."""
+        return self.pull_weight * self.ridge.value(components).value
 
     def task(self, targets: Pattern) -> LMNNTask:
         """Return the task in coordinates where the pull scatter is the identity."""
-        kernels = self.training.kernels
-        conditioning = whiten_pull(kernels, self.training.points, targets)
-        return LMNNTask(kernels, conditioning, targets, self.hinge_weight, self.impostors)
+        kernels, points = self.training.kernels, self.training.points
+        conditioning = whiten_pull(kernels, points, targets, ridge=self.ridge.weight)
+        task = LMNNTask(
+            kernels, conditioning, targets, self.hinge_weight, self.impostors, self.ridge.weight
+        )
+        self.ridge.refuse_zero(task)
+        return task
 
     def metric_value(self, finished: FinishedTriplets) -> Value:
-        """Return the pull, from the distances of the target pairs."""
-        return Value(0.0, 0.0).plus(finished.targets.total(), self.pull_weight)
+        """Return the pull, from the distances of the target pairs, and the penalty."""
+        pull = finished.targets.total().plus(self.ridge.value(finished.components))
+        return Value(0.0, 0.0).plus(pull, self.pull_weight)
 
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
         """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
         if finished.large:
-            return prove_large(self.training, finished, slopes, self.hinge_weight)
+            return prove_large(self.training, finished, slopes, self.hinge_weight, self.ridge)
         training, task = self.training, finished.task
         kernels, points = training.kernels, training.points
         conditioning = for_proof(kernels, points, task.coordinates, task.targets)
         coordinates, pairs = conditioning.matrix, finished.pairs
         pull = moment(pairs.rows, pairs.i, pairs.j, np.ones(pairs.i.size), coordinates)
+        pull = pull.plus(self.ridge.moment(coordinates))
 
         def proved(slopes: Slopes) -> tuple[Bound, Slopes]:
             push = push_moment(pairs, slopes, coordinates).times(self.hinge_weight)
@@ -80,7 +92,7 @@ class LMNNObjective(TripletObjective):
             0.0,
             bound.value,
             method="lmnn",
-            parameters={"push_weight": self.hinge_weight},
+            parameters={"push_weight": self.hinge_weight, **self.ridge.parameters},
             coordinates=coordinates,
             slack=bound.slack,
             limit=bound.limit,
@@ -139,9 +151,11 @@ class LMNNTask(TripletTask):
         targets: Pattern,
         push_weight: float,
         impostors: Pattern | None = None,
+        ridge: float = 0.0,
     ) -> None:
         pull = Pull(1.0 - push_weight, conditioning.pull)
         super().__init__(kernels, conditioning, targets, push_weight, pull, impostors)
+        self.scatter, self.ridge = conditioning.pull, ridge
 
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray.
@@ -150,9 +164,23 @@ class LMNNTask(TripletTask):
         impostors is enough, since any multiple is a valid start.
         """
         sample = sample_margins(self, components)
+        raw = components @ self.coordinates.matrix.T
+        pull = sample.pull + self.ridge * float(np.vdot(raw, raw)) / sample.all_rows
         # A triplet is active at t while margin > -1 / t; its slope there is its margin.
         push = self.hinge_weight * sample.per_row * np.cumsum(sample.margins)
-        slopes = (1.0 - self.hinge_weight) * sample.pull + push
+        slopes = (1.0 - self.hinge_weight) * pull + push
         closing = np.flatnonzero((slopes <= 0) & (sample.margins < 0))
         # Beyond -1 / margin[closing[0]] that triplet is inactive and the slope is positive.
         return -1.0 / sample.margins[closing[0]] if closing.size else 1.0
+
+    def slope_at_zero(self) -> np.ndarray:
+        """See :class:`lnml.objectives.trace.PenalisedTask`: all hinges act."""
+        points, arrays = self.points, self.kernels.arrays
+        n_targets = arrays.to_host(self.targets.sizes).astype(np.float64)
+        n_impostors = points.n_rows - points.class_sizes[points.row_class]
+        away = class_pair_scatter(self.kernels, points, np.zeros(points.n_rows), n_targets)
+        weights = arrays.array(n_impostors.astype(np.float64))
+        pairs = [(self.targets, arrays.per_pair(weights, self.targets), 1.0)]
+        near = self.kernels.gram(self.kernels.laplacian(pairs, points.data), points.data)
+        ratio = self.hinge_weight / (1.0 - self.hinge_weight)
+        return np.diag(self.scatter) + ratio * ((near + near.T) / 2 - away)

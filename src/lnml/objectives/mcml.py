@@ -15,6 +15,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.softmax_proof import prove_mcml
+from lnml.objectives.trace import Ridge, class_pair_scatter
 
 # The metric may grow until the rounding of a typical squared distance is this
 # large, or the distance itself (float32).
@@ -33,19 +34,22 @@ class MCMLObjective:
     ----------
     training : TrainingSet
         The data.
+    trace_penalty : float
+        rho: the trace of the metric costs like so many times the pull of isotropic data.
     """
 
     form = Form.SOFTMAX
     fixed_row_sizes = True
     cost_grows_with_distance = True
 
-    def __init__(self, training: TrainingSet) -> None:
+    def __init__(self, training: TrainingSet, trace_penalty: float = 0.0) -> None:
         self.training = training
         self.dtype = training.points.dtype
+        self.ridge = Ridge.of(training, trace_penalty, training.n_target_rows)
 
     def free_term(self, components: np.ndarray) -> float:
-        """Return zero: every term of MCML depends on the target pairs."""
-        return 0.0
+        """Return the trace penalty: every other term depends on the target pairs."""
+        return self.ridge.value(components).value
 
     def pair_costs(
         self, components: np.ndarray, pairs: Pattern, known: Search | None = None
@@ -62,14 +66,17 @@ class MCMLObjective:
         kernels = self.training.kernels
         sizes = target_counts(self.training, targets)
         weights = None if targets is None else 1.0 / kernels.arrays.per_pair(sizes, targets)
-        conditioning = whiten_pull(kernels, self.training.points, targets, weights)
-        return MCMLTask(kernels, conditioning, sizes, targets, weights)
+        ridge = self.ridge.weight
+        conditioning = whiten_pull(kernels, self.training.points, targets, weights, ridge)
+        task = MCMLTask(kernels, conditioning, sizes, targets, weights, ridge)
+        self.ridge.refuse_zero(task)
+        return task
 
     def prove(
         self, task: MCMLTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (r x d) as returned, and the proved bound."""
-        return prove_mcml(self.training, task, components, care)
+        return prove_mcml(self.training, task, components, care, self.ridge)
 
 
 class MCMLTask(Task):
@@ -85,12 +92,17 @@ class MCMLTask(Task):
         sizes: Any,
         targets: Pattern | None = None,
         weights: Any = None,
+        ridge: float = 0.0,
     ) -> None:
         super().__init__(conditioning)
         self.kernels = kernels
         self.targets, self.weights = targets, weights
         # Metrics whose softmax is the dual point, and the share of the second one.
-        self.dual: tuple[list[np.ndarray], float] = ([], 0.0)
+        self.dual: tuple[list[np.ndarray | None], float] = ([], 0.0)
+        # The distribution that is asked for leaves the ridge: it is strictly feasible.
+        self.ideal: DualPoint | None = None
+        if ridge > 0.0:
+            self.ideal = DualPoint(0.0, ridge * (conditioning.matrix.T @ conditioning.matrix))
         self.points = conditioning.points
         self.pull = conditioning.pull
         self.precision = self.points.precision
@@ -106,8 +118,11 @@ class MCMLTask(Task):
         self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
         self.objective_at_zero = np.log(n - 1.0) * int(self.counts.sum()) - self.log_sizes
 
-    def keep_dual(self, components: list[np.ndarray], share: float) -> None:
-        """Keep the metrics of one dual point, or of a mixture with a share of the second."""
+    def keep_dual(self, components: list[np.ndarray | None], share: float) -> None:
+        """Keep the metrics of one dual point, or of a mixture with a share of the second.
+
+        None in place of a metric stands for the ideal distribution.
+        """
         self.dual = components, share
 
     def warm_start(self, found: np.ndarray, components: np.ndarray) -> WarmStart:
@@ -165,6 +180,13 @@ class MCMLTask(Task):
         entropy = self._total(log_normalizers)
         entropy += float(np.vdot(components @ expected, components))
         return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)
+
+    def slope_at_zero(self) -> np.ndarray:
+        """See :class:`lnml.objectives.trace.PenalisedTask`: all partners are equally likely."""
+        n = self.points.n_rows
+        weights = self.kernels.arrays.to_host(self.counts) / (n - 1.0)
+        expected = class_pair_scatter(self.kernels, self.points, weights, weights)
+        return np.diag(self.pull) - expected
 
 
 def target_counts(training: TrainingSet, targets: Pattern | None) -> Any:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from lnml.core.pairs import Pattern
-from lnml.core.points import Points
 from lnml.core.solution import Certificate, Proof
 from lnml.core.warm_start import Search
 from lnml.core.warn import warn_user
@@ -23,6 +22,7 @@ from lnml.objectives.base import Form, PairCosts, Task
 from lnml.objectives.conditioning import Conditioning, for_proof, scale_pull, whiten_pull
 from lnml.objectives.ratio_proof import LabelledPairs, prove_ratio
 from lnml.objectives.softmax_proof import host_pairs, host_rows
+from lnml.objectives.trace import Ridge
 from lnml.proofs.all_pairs import other_class, same_class
 
 # How much more than the average slope a direction must promise to be worth adding.
@@ -45,22 +45,31 @@ class MMCObjective:
         than about the square root of the objective's rounding error.
     diagonal : bool
         Whether only diagonal metrics are considered.
+    trace_penalty : float
+        rho: the trace of the metric costs like so many times the target pairs.
     """
 
     form = Form.RATIO
     fixed_row_sizes = False
     cost_grows_with_distance = True
 
-    def __init__(self, training: TrainingSet, diagonal: bool) -> None:
+    def __init__(self, training: TrainingSet, diagonal: bool, trace_penalty: float = 0.0) -> None:
         self.training = training
+        self.ridge = Ridge.of(training, trace_penalty, training.n_target_pairs)
         self.dtype = training.points.dtype
         self.kernels = training.kernels
         self.points = self.kernels.widened(training.points)
         self.diagonal = diagonal
 
     def free_term(self, components: np.ndarray) -> float:
-        """Return zero: the rest of the problem is a constraint, which every metric is scaled to."""
-        return 0.0
+        """Return the trace penalty, under the multiple that meets the constraint.
+
+        The rest of the problem is that constraint, which every metric is scaled to.
+        """
+        if self.ridge.weight == 0.0:
+            return 0.0
+        root_sum, _ = self.kernels.root_sums(self.kernels.embed(self.points, components))
+        return self.ridge.value(components).value / (root_sum or 1.0) ** 2
 
     def pair_costs(
         self, components: np.ndarray, pairs: Pattern, known: Search | None = None
@@ -74,7 +83,8 @@ class MMCObjective:
         """Return the task; ``targets`` None means all pairs of the same class."""
         kernels, points = self.kernels, self.points
         weights = self._weights(targets)
-        conditioning = _conditioned(kernels, points, targets, weights, self.diagonal)
+        condition = scale_pull if self.diagonal else whiten_pull
+        conditioning = condition(kernels, points, targets, weights, self.ridge.weight)
 
         def roots(trial: np.ndarray) -> tuple[float, np.ndarray]:
             return kernels.root_sums(kernels.embed(conditioning.points, trial))
@@ -98,7 +108,7 @@ class MMCObjective:
             conditioning = for_proof(
                 self.kernels, points, conditioning, task.targets, self._weights(task.targets)
             )
-        return prove_ratio(labelled, task, components, conditioning.matrix, duals)
+        return prove_ratio(labelled, task, components, conditioning.matrix, duals, self.ridge)
 
     def _weights(self, targets: Pattern | None) -> np.ndarray | None:
         """Every pair counts once."""
@@ -120,6 +130,8 @@ class GivenPairsObjective:
         Whether only diagonal metrics are considered.
     dtype : dtype
         Type in which components are returned.
+    trace_penalty : float
+        As in :class:`MMCObjective`; two points differ by twice the variance.
     """
 
     form = Form.RATIO
@@ -131,11 +143,17 @@ class GivenPairsObjective:
         similar: np.ndarray,
         diagonal: bool,
         dtype: Any = np.float64,
+        trace_penalty: float = 0.0,
     ) -> None:
         self.kernels = kernels
         self.dtype = np.dtype(dtype)
         self.differences = differences
         self.similar = similar
+        self.ridge = Ridge()
+        if trace_penalty > 0.0:
+            rank = max(int(np.linalg.matrix_rank(differences)), 1)
+            square = float(np.square(differences).sum(axis=1).mean()) / rank
+            self.ridge = Ridge(trace_penalty, float(similar.sum()) * square)
         self.diagonal = diagonal
 
     def task(self, targets: None = None) -> MMCTask:
@@ -147,8 +165,9 @@ class GivenPairsObjective:
         indptr = np.concatenate([[0], np.cumsum(similar), np.full(m, similar.sum())])
         pairs = Pattern(indptr, (m + np.flatnonzero(similar)).astype(np.int32))
         quarters = kernels.arrays.array(np.full(pairs.size, 0.25))
-        conditioning = _conditioned(
-            kernels, points, kernels.pattern(pairs), quarters, self.diagonal
+        condition = scale_pull if self.diagonal else whiten_pull
+        conditioning = condition(
+            kernels, points, kernels.pattern(pairs), quarters, self.ridge.weight
         )
         apart = kernels.points(v[~similar], np.array([0, m - similar.sum()]))
         roots = partial(kernels.length_sums, kernels.mapped(apart, conditioning.matrix))
@@ -165,14 +184,8 @@ class GivenPairsObjective:
         near, apart = ((end, np.zeros_like(end)) for end in ends)
         labelled = LabelledPairs(data, lambda: iter([near]), lambda: iter([apart]))
         coordinates = task.conditioning.matrix
-        return prove_ratio(labelled, task, components, coordinates, {"similar": self.similar})
-
-
-def _conditioned(
-    kernels: Kernels, points: Points, targets: Pattern | None, weights: Any, diagonal: bool
-) -> Conditioning:
-    condition = scale_pull if diagonal else whiten_pull
-    return condition(kernels, points, targets, weights)
+        duals = {"similar": self.similar}
+        return prove_ratio(labelled, task, components, coordinates, duals, self.ridge)
 
 
 class MMCTask(Task):

@@ -10,9 +10,13 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.softmax_proof import prove_nca
+from lnml.objectives.trace import Ridge, class_pair_scatter
 
 # Typical squared distances within a class between which a fit makes progress, and a good one.
 SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
+
+# A metric must be better than the zero metric by this share.
+LEAST_GAIN = 1e-6
 
 
 class NCAObjective:
@@ -25,24 +29,39 @@ class NCAObjective:
     ----------
     training : TrainingSet
         The data.
+    trace_penalty : float
+        rho: the trace of the metric costs like so many times the pull of isotropic data.
     """
 
     form = Form.SMOOTH
 
-    def __init__(self, training: TrainingSet) -> None:
+    def __init__(self, training: TrainingSet, trace_penalty: float = 0.0) -> None:
         self.training = training
         self.dtype = training.points.dtype
+        self.ridge = Ridge.of(training, trace_penalty, training.points.n_rows)
 
     def task(self, targets: None = None) -> NCATask:
         """Return the task; there are no targets but the classes."""
         kernels, points = self.training.kernels, self.training.points
-        return NCATask(kernels, whiten_pull(kernels, points, None))
+        conditioning = whiten_pull(kernels, points, None, ridge=self.ridge.weight)
+        return NCATask(kernels, conditioning, self.ridge.weight)
+
+    def refuse_zero(self, objective: float) -> None:
+        """Refuse what is no better than the zero metric, where a penalty is the cause."""
+        points = self.training.points
+        sizes = points.class_sizes
+        at_zero = float((sizes * (points.n_rows - sizes)).sum()) / (points.n_rows - 1.0)
+        if self.ridge.weight > 0.0 and objective >= (1.0 - LEAST_GAIN) * at_zero:
+            raise ValueError(
+                f"trace_penalty={self.ridge.rho:g} is too large for these data: the fit ended at "
+                f"the zero metric, which says nothing. Choose a smaller penalty"
+            )
 
     def prove(
         self, task: NCATask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective of components (r x d) as returned; nothing bounds it."""
-        return prove_nca(self.training, components, care)
+        return prove_nca(self.training, components, care, self.ridge)
 
 
 class NCATask(Task):
@@ -56,6 +75,8 @@ class NCATask(Task):
         The device.
     conditioning : Conditioning
         The data in these coordinates.
+    ridge : float
+        Weight of the trace of the metric.
 
     Attributes
     ----------
@@ -65,13 +86,14 @@ class NCATask(Task):
         A value below this counts as zero, the least possible value.
     """
 
-    def __init__(self, kernels: Kernels, conditioning: Conditioning) -> None:
+    def __init__(self, kernels: Kernels, conditioning: Conditioning, ridge: float = 0.0) -> None:
         super().__init__(conditioning)
         self.kernels = kernels
         self.points = conditioning.points
         self.pull = conditioning.pull
         self.precision = self.points.precision
         self.rounding = self.precision * self.points.n_rows
+        self.ridge = ridge * (conditioning.matrix.T @ conditioning.matrix)
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient (r x d)."""
@@ -79,7 +101,9 @@ class NCATask(Task):
         share, moment = cheaper_moment(
             lambda full: self.kernels.class_softmax(embedding, full=full), components
         )
-        return float((1.0 - share).sum()), 2.0 * moment
+        penalised = components @ self.ridge
+        value = float((1.0 - share).sum()) + float(np.vdot(penalised, components))
+        return value, 2.0 * (moment + penalised)
 
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple of M = L^T L at which rows see more than their nearest neighbour.
@@ -91,3 +115,12 @@ class NCATask(Task):
         if within <= 0 or SMALLEST <= within <= LARGEST:
             return 1.0
         return TYPICAL / within
+
+    def slope_at_zero(self) -> np.ndarray:
+        """See :class:`lnml.objectives.trace.PenalisedTask`: all partners are equally likely."""
+        points = self.points
+        sizes = points.class_sizes[points.row_class]
+        each = 1.0 / (points.n_rows - 1.0)
+        own = each * (sizes - 1.0)
+        slope = class_pair_scatter(self.kernels, points, each * (1.0 - own), -each * own)
+        return slope + self.ridge

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnml.core.solution import Proof
+from lnml.objectives.trace import NO_RIDGE, Ridge
 from lnml.proofs.differences import Moment, moment, no_moment, squared_lengths
 from lnml.proofs.objective import Lengths, Value
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue, sum_error
@@ -42,16 +43,17 @@ def prove_ratio(
     components: np.ndarray,
     coordinates: np.ndarray,
     duals: dict[str, np.ndarray],
+    ridge: Ridge = NO_RIDGE,
 ) -> Proof:
     """Return the objective of components (r x d) as returned, and the proved bound.
 
     ``coordinates`` (d x e) are those of the proof; ``duals`` says in a certificate which
     pairs are similar.
     """
-    value = ratio(pairs, components)
+    value = ratio(pairs, components, ridge)
     # Similar pairs may coincide: then the objective is rounding, and a gap relative to it
     # would mean nothing.
-    floor = LEAST_RATIO * ratio(pairs, np.eye(components.shape[1])).value
+    floor = LEAST_RATIO * ratio(pairs, np.eye(components.shape[1]), ridge).value
     proof = Proof(
         value.value,
         value.error,
@@ -59,21 +61,21 @@ def prove_ratio(
         floor=floor,
         work=3.0 * len(pairs.data) ** 2 * components.size,
         method="mmc",
-        parameters={"diagonal": bool(task.diagonal)},
+        parameters={"diagonal": bool(task.diagonal), **ridge.parameters},
         coordinates=coordinates,
         duals=duals,
     )
     if task.dual is None:
         return proof
     metric = task.conditioning.to_original(task.dual, len(task.dual))
-    bound = tangent_bound(pairs, metric, coordinates, task.diagonal)
+    bound = tangent_bound(pairs, metric, coordinates, task.diagonal, ridge)
     duals["dual_components"] = metric
     return Proof(**{**vars(proof), "bound": bound})
 
 
-def ratio(pairs: LabelledPairs, components: np.ndarray) -> Value:
-    """Return <S, M> over the square of the sum of the roots."""
-    similar, roots = Value(0.0, 0.0), Value(0.0, 0.0)
+def ratio(pairs: LabelledPairs, components: np.ndarray, ridge: Ridge = NO_RIDGE) -> Value:
+    """Return <S, M>, S with its ridge, over the square of the sum of the roots."""
+    similar, roots = ridge.value(components), Value(0.0, 0.0)
     for i, j in pairs.similar():
         lengths = Lengths(*squared_lengths(pairs.data, i, j, components))
         similar = similar.plus(lengths.total())
@@ -92,14 +94,18 @@ def ratio(pairs: LabelledPairs, components: np.ndarray) -> Value:
 
 
 def tangent_bound(
-    pairs: LabelledPairs, components: np.ndarray, coordinates: np.ndarray, diagonal: bool
+    pairs: LabelledPairs,
+    components: np.ndarray,
+    coordinates: np.ndarray,
+    diagonal: bool,
+    ridge: Ridge = NO_RIDGE,
 ) -> float:
     """Return the bound that the tangents of the roots at a metric prove (docs/mmc.md).
 
     For weights w > 0, sqrt(D) <= 1 / (4 w) + w D. If the weighted scatter of the dissimilar
     pairs is at most rate times S, the ratio is at least 1 / (4 sum(1 / (4 w)) rate).
     """
-    pull = no_moment(coordinates)
+    pull = ridge.moment(coordinates)
     for i, j in pairs.similar():
         pull = pull.plus(moment(pairs.data, i, j, np.ones(i.size), coordinates))
     total, count = 0.0, 0

@@ -20,20 +20,25 @@ from lnml.objectives.device_softmax import (
     device_pull,
     device_wrong_neighbors,
 )
+from lnml.objectives.trace import Ridge
 from lnml.proofs.all_pairs import Rows, class_moment, mean_moment
 from lnml.proofs.differences import Moment, moment
 from lnml.proofs.objective import Value
+from lnml.proofs.rounding import gamma
 from lnml.proofs.softmax import SoftmaxDual, divergence, entropy_bound, wrong_neighbors
 
 
-def prove_mcml(training: TrainingSet, task: Any, components: np.ndarray, care: int) -> Proof:
+def prove_mcml(
+    training: TrainingSet, task: Any, components: np.ndarray, care: int, ridge: Ridge
+) -> Proof:
     """Return what :meth:`lnml.objectives.mcml.MCMLObjective.prove` says."""
     targets = task.targets
     conditioning = for_proof(
         training.kernels, training.points, task.coordinates, targets, task.weights
     )
     sums = (_DeviceSums if care == 0 else _HostSums)(training, task, conditioning.matrix, care)
-    value, coordinates = sums.objective(components), conditioning.matrix
+    value = sums.objective(components).plus(ridge.value(components))
+    coordinates = conditioning.matrix
     proof = Proof(
         value.value,
         value.error,
@@ -41,16 +46,23 @@ def prove_mcml(training: TrainingSet, task: Any, components: np.ndarray, care: i
         floor=FLOOR_SHARE * task.objective_at_zero,
         work=3.0 * training.points.n_rows**2 * components.size,
         method="mcml",
+        parameters=ridge.parameters,
         coordinates=coordinates,
         duals=_target_duals(training, task.targets),
     )
     metrics, share = task.dual
     if not metrics:
         return proof
-    metrics = [task.to_original(each, len(each)) for each in metrics]
-    duals = [sums.dual(each, conditioning) for each in metrics]
-    bound = entropy_bound(sums.pull(), duals, share, task.log_sizes)
+    pull = sums.pull()
+    # The ideal distribution, which None stands for, has the entropy that is asked for.
+    ideal = SoftmaxDual(pull, Value(task.log_sizes, gamma(4) * abs(task.log_sizes)))
+    metrics = [None if each is None else task.to_original(each, len(each)) for each in metrics]
+    duals = [ideal if each is None else sums.dual(each, conditioning) for each in metrics]
+    bound = entropy_bound(pull.plus(ridge.moment(coordinates)), duals, share, task.log_sizes)
     shares = [1.0] if len(metrics) == 1 else [1.0 - bound.share, bound.share]
+    # What is lacking to a sum of one is the share of the ideal distribution.
+    shares = [part for part, each in zip(shares, metrics, strict=True) if each is not None]
+    metrics = [each for each in metrics if each is not None]
     return replace(
         proof,
         bound=bound.value,
@@ -111,12 +123,13 @@ class _DeviceSums:
         return device_pull(self.training, self.rows, self.targets)
 
 
-def prove_nca(training: TrainingSet, components: np.ndarray, care: int) -> Proof:
+def prove_nca(training: TrainingSet, components: np.ndarray, care: int, ridge: Ridge) -> Proof:
     """Return the objective of NCA at components (r x d) as returned."""
     if care == 0:
         value = device_wrong_neighbors(training, components)
     else:
         value = wrong_neighbors(host_rows(training, care), components)
+    value = value.plus(ridge.value(components))
     work = float(training.points.n_rows**2 * components.size)
     return Proof(value.value, value.error, work=work)
 

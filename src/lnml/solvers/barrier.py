@@ -32,12 +32,13 @@ class SoftmaxTask(Protocol):
     """What the solver asks of an objective, in conditioned coordinates.
 
     ``ceiling`` is the inverse of the largest metric whose distances can still be
-    computed, d x d.
+    computed, d x d. ``ideal`` is a dual point that is strictly feasible, if one is known.
     """
 
     objective_at_zero: float
     precision: float
     ceiling: np.ndarray
+    ideal: DualPoint | None
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective (its rounding counted in) and its gradient."""
@@ -48,8 +49,11 @@ class SoftmaxTask(Protocol):
         Its value is a bound if its matrix (d x d) is positive semidefinite.
         """
 
-    def keep_dual(self, components: list[np.ndarray], share: float) -> None:
-        """Keep the metrics of one dual point, or of a mixture with a share of the second."""
+    def keep_dual(self, components: list[np.ndarray | None], share: float) -> None:
+        """Keep the metrics of one dual point, or of a mixture with a share of the second.
+
+        None stands for the ideal point.
+        """
 
 
 class _NearZero(Exception):
@@ -63,11 +67,15 @@ class _DualBound:
     """The best bound so far, and the last dual point that proved its own value.
 
     ``keep`` receives metrics and the share of the second one's point whenever the bound rises.
+    ``ideal`` is a point that is known to be strictly feasible, or None.
     """
 
-    def __init__(self, keep: Callable[[list[np.ndarray], float], None]) -> None:
+    def __init__(
+        self, keep: Callable[[list[np.ndarray | None], float], None], ideal: DualPoint | None
+    ) -> None:
         self.bound = 0.0
         self.keep = keep
+        self.ideal = ideal
         self.feasible: tuple[DualPoint, np.ndarray] | None = None
 
     def add(self, point: DualPoint, components: np.ndarray) -> bool:
@@ -80,9 +88,12 @@ class _DualBound:
             known, at = self.feasible
             value, share = _mixed_bound(point, known)
             self._raise(value, [components, at], share)
+        if self.ideal is not None:
+            value, share = _mixed_bound(point, self.ideal)
+            self._raise(value, [components, None], share)
         return False
 
-    def _raise(self, value: float, components: list[np.ndarray], share: float) -> None:
+    def _raise(self, value: float, components: list[np.ndarray | None], share: float) -> None:
         if value > self.bound:
             self.bound = value
             self.keep(components, share)
@@ -112,7 +123,7 @@ def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Soluti
     if full_rank:
         components = _well_posed(components)
     objective = max(task.value_and_gradient(components)[0], 0.0)
-    best, dual = components, _DualBound(task.keep_dual)
+    best, dual = components, _DualBound(task.keep_dual, task.ideal)
     barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
     if warm:
         barrier = min(barrier, _last_barrier(task, objective, tol, dimension))

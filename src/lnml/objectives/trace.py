@@ -1,0 +1,151 @@
+"""The trace penalty: rho * 2 W v * tr M, a ridge on the components (docs/trace_penalty.md).
+
+W is the weight of all that pulls, v the mean variance of the data. The penalty acts like a
+share rho of more target pairs, in random directions. Beside a pull scatter S it is S + ridge I,
+so that every direction has some pull.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lnml.core.points import Points
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.objectives.scatter import ColumnUnits, TotalScatter, whitened
+from lnml.proofs.differences import Moment, entrywise
+from lnml.proofs.objective import Value
+from lnml.proofs.rounding import gamma
+
+
+class PenalisedTask(Protocol):
+    """What is asked of an objective in coordinates that whiten its pull and ridge."""
+
+    # Any: linear coordinates, with their inverse.
+    coordinates: Any
+
+    def slope_at_zero(self) -> np.ndarray:
+        """Gradient in M at M = 0 (e x e), ridge included, in units of the weight of the pull."""
+
+
+class Ridge(NamedTuple):
+    """A trace penalty in the units of the data.
+
+    Attributes
+    ----------
+    rho : float
+        ``trace_penalty`` of the estimator; 0 for none.
+    unit : float
+        2 W v: what a ``trace_penalty`` of one is.
+    """
+
+    rho: float = 0.0
+    unit: float = 0.0
+
+    @classmethod
+    def of(cls, training: TrainingSet, rho: float, weight: float) -> Ridge:
+        """Measure the data; ``weight`` is W."""
+        if rho == 0.0:
+            return cls()
+        return cls(rho, 2.0 * weight * mean_variance(training.kernels, training.points))
+
+    @property
+    def weight(self) -> float:
+        """Factor of tr M beside a pull scatter."""
+        return self.rho * self.unit
+
+    def value(self, components: np.ndarray) -> Value:
+        """Return the penalty of components (r x d), with its rounding."""
+        trace = float(np.vdot(components, components))
+        return Value(self.weight * trace, gamma(components.size + 2) * self.weight * trace)
+
+    def moment(self, coordinates: np.ndarray) -> Moment:
+        """Return the penalty as a scatter in coordinates W (d x e): weight * W^T W."""
+        squares = self.weight * np.square(coordinates).sum(axis=0) * (1.0 + 1e-12)
+        matrix = self.weight * (coordinates.T @ coordinates)
+        return Moment(matrix, squares, entrywise(gamma(len(coordinates) + 4), squares))
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """What a certificate says about it: nothing, if there is none."""
+        return {"trace_weight": self.weight} if self.weight > 0.0 else {}
+
+    def refuse_zero(self, task: PenalisedTask) -> None:
+        """Refuse a penalty under which no metric is better than the zero metric."""
+        if self.weight == 0.0:
+            return
+        limit = self.limit(task)
+        if self.rho >= limit:
+            raise ValueError(
+                f"trace_penalty={self.rho:g} is too large for these data: from {limit:.3g} on "
+                f"the zero metric is the best one, and says nothing. Choose a smaller penalty; "
+                f"0.1 of that, {0.1 * limit:.2g}, is still a strong one"
+                if limit > 0.0
+                else "no metric is better than the zero metric on these data, under which all "
+                "rows are the same: the classes do not differ, or the penalty acts on columns "
+                "of very different scales; scale the columns first"
+            )
+
+    def limit(self, task: PenalisedTask) -> float:
+        """Return the rho from which the zero metric is the best."""
+        inverse = task.coordinates.inverse
+        raw = inverse.T @ task.slope_at_zero() @ inverse
+        seen = np.flatnonzero(inverse.any(axis=0))
+        least = float(np.linalg.eigvalsh(raw[np.ix_(seen, seen)] / self.unit)[0])
+        return self.rho - least
+
+
+NO_RIDGE = Ridge()
+
+
+def mean_variance(kernels: Kernels, points: Points) -> float:
+    """Return tr Sigma / e: the mean variance over the e directions in which the rows vary."""
+    units = ColumnUnits.of(kernels, points)
+    columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
+    varying = whitened(TotalScatter(kernels, units), columns, columns.shape[1])
+    count = max(varying.directions.shape[1], 1)
+    return float(np.square(units.unscale).sum()) / count
+
+
+def class_pair_scatter(
+    kernels: Kernels, points: Points, same: np.ndarray, other: np.ndarray
+) -> np.ndarray:
+    """Sum of v v^T over all pairs of rows (d x d), without a pass over the pairs.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        The device.
+    points : Points
+        The data, near zero.
+    same, other : ndarrays of shape (n,)
+        Weight of the pairs of a row with rows of its class, and with all others.
+    """
+    n, starts = points.n_rows, points.class_start
+    sizes = points.class_sizes.astype(np.float64)
+    data = points.data
+    blocks = [data[lo:hi] for lo, hi in pairwise(starts)]
+    squares = [kernels.gram(block, block) for block in blocks]
+    every = sum(squares)
+    sums = np.stack([_column_sums(kernels, block, np.ones(len(block))) for block in blocks])
+    own_size = np.repeat(sizes, points.class_sizes)
+    weights = kernels.arrays.array(same * own_size + other * (n - own_size))
+    total = kernels.gram(data * weights[:, None], data)
+    for k, block in enumerate(blocks):
+        rows = slice(starts[k], starts[k + 1])
+        beside = (
+            (same[rows], squares[k], sums[k]),
+            (other[rows], every - squares[k], sums.sum(axis=0) - sums[k]),
+        )
+        for weight, partners, partner_sum in beside:
+            cross = np.outer(_column_sums(kernels, block, weight), partner_sum)
+            total += weight.sum() * partners - cross - cross.T
+    return (total + total.T) / 2
+
+
+def _column_sums(kernels: Kernels, block: Any, weights: np.ndarray) -> np.ndarray:
+    """Weighted sum of some rows."""
+    return kernels.gram(block, kernels.arrays.array(weights)[:, None])[:, 0]
