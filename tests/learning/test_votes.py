@@ -81,3 +81,10 @@ def test_few_rows_limit_folds_and_candidates(sizes):
     y = np.repeat(["a", "b"], sizes)
     X = np.arange(y.size, dtype=float)[:, None]
     assert 1 <= cross_validated_votes(lambda X, y: None, X, y) < y.size
+
+
+def test_rows_too_few_to_learn_from_leave_one_voter():
+    def fit(X, y):
+        raise ValueError("every class has one row only")
+
+    assert cross_validated_votes(fit, np.arange(6.0)[:, None], np.repeat(["a", "b"], 3)) == 1

@@ -111,13 +111,14 @@ def cross_validated_votes(
     """Choose k by inner folds; the metric is learned anew in each.
 
     Rows that a metric was learned from are nearer to their class than new rows, so their own votes
-    would mislead. Candidates that exceed the training rows of an inner fold are left out.
+    would mislead. Candidates that exceed the training rows of an inner fold are left out. If
+    these are too few to learn from, the smallest candidate stays.
 
     Parameters
     ----------
     fit : callable
         Called with rows (n', d) and their labels (n',). Returns a fitted metric with a
-        ``transform``, or None for the Euclidean metric.
+        ``transform``, or None for the Euclidean metric. It must accept all n rows.
     X : ndarray of shape (n, d)
         Training rows.
     y : ndarray of shape (n,)
@@ -141,7 +142,11 @@ def cross_validated_votes(
         fewest = min(len(train) for train, _ in splits)
         tried = [k for k in candidates if k <= fewest]
         for train, test in splits:
-            model = fit(X[train], y[train])
+            try:
+                model = fit(X[train], y[train])
+            except ValueError:
+                # Estimators refuse what is too little; all rows together were enough.
+                return min(tried)
             inside, outside = X[train], X[test]
             if model is not None:
                 inside, outside = model.transform(inside), model.transform(outside)
