@@ -19,7 +19,7 @@ PROVENANCE = Provenance(
 )
 
 
-def random_comparison(name, rates, *, n=120, seed=0, unfinished=()):
+def random_comparison(name, rates, *, n=120, seed=0, unfinished=(), classifiers=()):
     """Methods that are right with the given rates, in two folds."""
     rng = np.random.default_rng(seed)
     rows, results = np.arange(n), []
@@ -37,6 +37,8 @@ def random_comparison(name, rates, *, n=120, seed=0, unfinished=()):
                     peak_mb=12.0,
                     gap=1e-3,
                     chosen={"k_min": 1 + fold} if "CV" in method else {},
+                    k=None if method in classifiers else 1 + 2 * fold,
+                    classifier=method in classifiers,
                 )
             )
     return Comparison(

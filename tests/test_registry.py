@@ -163,6 +163,17 @@ def test_methods_of_the_paper_come_first():
     assert registry.method_names()[:8] == registry.PAPER_METHODS
 
 
+def test_classifiers_come_last_and_are_not_compared_by_default():
+    keys = tuple(method.key for method in registry.CLASSIFIERS)
+    assert tuple(registry.built_in())[-3:] == keys
+    for scale in ("none", "standard", "minmax"):
+        assert not set(keys) & set(registry.compared_by_default(scale))
+
+
+def test_what_is_fitted_by_default_gives_a_distance():
+    assert not registry.find_method(registry.DEFAULT_METHOD).classifier
+
+
 def test_two_methods_of_one_name_are_refused(monkeypatch):
     twin = registry.Method("twin", "LMNN", "another one", lambda seed: None)
     known = {**registry.built_in(), "twin": twin}

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import lnml
 from lnml.contract import MetricLearner
-from lnml.registry import LEARNERS, PAPER_METHODS, Learner, built_in
+from lnml.registry import (
+    LEARNERS,
+    PAPER_METHODS,
+    Learner,
+    Method,
+    built_in,
+    compared_by_default,
+)
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = "begin: written by docs/figures/make_tables.py", "end: docs/figures/make_tables.py"
@@ -52,11 +59,19 @@ def also_fits(entry: Learner) -> str:
 
 def methods_table() -> str:
     """Methods of the command line."""
-    lines = ["| name | method | in the paper's table |", "|---|---|---|"]
+    lines = ["| name | method | compared without `--methods` |", "|---|---|---|"]
     for key, method in built_in().items():
-        shown = "yes" if key in PAPER_METHODS else ""
-        lines.append(f"| `{key}` | {method.name}: {method.summary} | {shown} |")
+        lines.append(f"| `{key}` | {method.name}: {method.summary} | {when_compared(method)} |")
     return "\n".join(lines)
+
+
+def when_compared(method: Method) -> str:
+    """Whether a method is compared if none is named."""
+    if method.classifier:
+        return "with `--references`: no distance"
+    if method.key in PAPER_METHODS:
+        return "yes"
+    return "unless `--scale standard`" if method.key in compared_by_default("none") else ""
 
 
 BLOCKS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -45,12 +45,19 @@ class Method:
         One line for a list of methods.
     make : callable
         Gives an unfitted estimator for a seed; None for the Euclidean metric.
+    scale : str or None
+        How columns of numbers are scaled for it, as in ``--scale``; None leaves that to the
+        user. The estimator itself does not scale.
+    classifier : bool
+        True if it gives no distance: it can be compared, for reference only.
     """
 
     key: str
     name: str
     summary: str
     make: Callable[[int], Any]
+    scale: str | None = None
+    classifier: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +175,9 @@ LEARNERS = (
 # In the order of the paper's Table 2.
 PAPER_METHODS = ("mcml", "ln-mcml", "lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml")
 
+# What ``lnml fit`` learns if it is not told.
+DEFAULT_METHOD = "ln-lmnn"
+
 # The paper chooses ITML's slack from these by two-fold cross-validation.
 ITML_SLACKS = tuple(10.0**i for i in range(-4, 5))
 # Candidates are compared after so many sweeps: large slacks take hundreds of iterations to prove
@@ -198,8 +208,19 @@ def _chosen_slack(seed: int) -> Any:
     )
 
 
+def _classifier(maker: str, seed: int) -> Any:
+    return getattr(import_module("lnml.estimators.classifiers"), maker)(seed)
+
+
 COMPOSED = (
     Method("euclidean", "Euclidean", "no learning", lambda _: None),
+    Method(
+        "euclidean-scaled",
+        "Euclidean (scaled)",
+        "no learning, on columns of mean 0 and variance 1",
+        lambda _: None,
+        scale="standard",
+    ),
     Method(
         "ln-mcml",
         "LN-MCML",
@@ -238,6 +259,16 @@ COMPOSED = (
     ),
 )
 
+# What people often take instead of a distance: key, name, summary, maker and scale.
+CLASSIFIERS = tuple(
+    Method(key, name, summary, partial(_classifier, maker), scale, classifier=True)
+    for key, name, summary, maker, scale in (
+        ("svm", "SVM (RBF)", "C and gamma chosen by cross-validation", "tuned_svm", "standard"),
+        ("forest", "Random forest", "500 trees", "random_forest", None),
+        ("boosting", "Gradient boosting", "trees, stopped early", "StoppedBoosting", None),
+    )
+)
+
 
 def learner(key: str) -> Learner:
     """Return the learner of this library with a key."""
@@ -246,11 +277,25 @@ def learner(key: str) -> Learner:
 
 @cache
 def built_in() -> dict[str, Method]:
-    """Return the methods of this library by key, those of the paper first."""
-    known = {entry.key: entry.method() for entry in LEARNERS}
-    known |= {method.key: method for method in COMPOSED}
-    others = [key for key in (*(m.key for m in COMPOSED), *known) if key not in PAPER_METHODS]
-    return {key: known[key] for key in dict.fromkeys((*PAPER_METHODS, *others))}
+    """Return the methods of this library by key: the paper's first, classifiers last."""
+    learners = {entry.key: entry.method() for entry in LEARNERS}
+    known = learners | {method.key: method for method in (*COMPOSED, *CLASSIFIERS)}
+    order = (*PAPER_METHODS, *(m.key for m in COMPOSED), *learners, *known)
+    return {key: known[key] for key in dict.fromkeys(order)}
+
+
+def compared_by_default(scale: str) -> tuple[str, ...]:
+    """Return the methods that are compared if none is named: the paper's, and scaling alone.
+
+    Examples
+    --------
+    >>> compared_by_default("none")[5:7], compared_by_default("standard")[5:7]
+    (('euclidean', 'euclidean-scaled'), ('euclidean', 'nca'))
+    """
+    # With that scale both Euclidean metrics would be the same.
+    extra = () if scale == find_method("euclidean-scaled").scale else ("euclidean-scaled",)
+    after = PAPER_METHODS.index("euclidean") + 1
+    return (*PAPER_METHODS[:after], *extra, *PAPER_METHODS[after:])
 
 
 @cache
@@ -308,7 +353,10 @@ def check_methods(keys: Iterable[str]) -> list[str]:
 
 
 def methods_by_name(keys: Iterable[str], seed: int, device: str | None = None) -> dict[str, Any]:
-    """Return unfitted estimators by display name; None for the Euclidean metric."""
+    """Return unfitted estimators by display name; None for the Euclidean metric.
+
+    They expect columns that are scaled as their ``Method.scale`` says.
+    """
     found = [find_method(key) for key in check_methods(keys)]
     by_name: dict[str, Method] = {}
     for method in found:

@@ -15,6 +15,7 @@ import pytest
 import lnml
 from lnml.cli import main
 from lnml.cli.methods import NAMES
+from lnml.learning.votes import CANDIDATES
 from lnml.models import load_model
 from lnml.registry import built_in
 from lnml.tables import read_table
@@ -114,6 +115,42 @@ def test_neighbors_in_a_pipe_and_in_files(folder: Path, capsys: pytest.CaptureFi
     assert queries[2]["neighbors"][0] == {"row": 2, "distance": 0.0, "label": "rose"}
 
 
+def test_a_stored_k_votes_unless_another_is_given(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    command = "fit flowers.csv --label species --method euclidean --k 3 -o three.model".split()
+    assert main(command) == 0
+    assert ", k 3, " in capsys.readouterr().out
+    for model, option, k in (("three", "", 3), ("three", "-k 2", 2), ("flowers", "", 5)):
+        assert main(f"neighbors {model}.model query.csv {option}".split()) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 1 + 7 * k
+    for model, k in (("three", 3), ("flowers", None)):
+        assert main(f"info {model}.model --json".split()) == 0
+        assert json.loads(capsys.readouterr().out)["k"] == k
+
+
+def test_fit_chooses_k(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    capsys.readouterr()
+    command = "fit flowers.csv --label species --method lmnn --k auto -o a.model --quiet".split()
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    assert load_model("a.model").k in CANDIDATES
+
+
+@pytest.mark.parametrize(
+    ("options", "scale"),
+    [
+        ("--method euclidean-scaled", "standard"),
+        ("--method euclidean-scaled --scale minmax", "minmax"),
+        ("--method euclidean", "none"),
+    ],
+)
+def test_scale_is_that_of_the_method_unless_given(folder: Path, options: str, scale: str) -> None:
+    assert main(f"fit flowers.csv --label species -o a.model -q {options}".split()) == 0
+    assert load_model("a.model").preparation.scale == scale
+
+
 def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
     numbered = FLOWERS.assign(number=range(N))
     numbered.to_csv("numbered.csv", index=False)
@@ -188,6 +225,10 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species": "Missing option",
     "fit flowers.csv --label species -o a.model --method lnlmnn": "did you mean 'ln-lmnn'?",
     "fit flowers.csv --label species -o a.model --method nca --k-min 2": "nca takes no such sizes",
+    "fit flowers.csv --label species -o a.model --method svm": "svm is a classifier",
+    "fit flowers.csv --label species -o a.model --method euclidean --k 61": "from 1 to 60",
+    "fit flowers.csv --label species -o a.model --k none": "(1, 2, ...) or auto; got 'none'",
+    "fit flowers.csv --label species -o a.model --k 0": "(1, 2, ...) or auto; got '0'",
     "fit flowers.csv --label species -o a.model --k-min 5": "k_min <= k_av <= k_max",
     "fit flowers.csv --label species -o a.model --k-min two": "--k-min",
     "fit flowers.csv --label species -o a.model --pca 9": "use at most 4",
@@ -230,8 +271,8 @@ def test_force_replaces(folder: Path) -> None:
     assert load_model("flowers.model").preparation.scale == "minmax"
 
 
-def test_methods_are_those_that_can_be_compared() -> None:
-    assert tuple(built_in()) == NAMES
+def test_methods_are_those_that_give_a_distance() -> None:
+    assert NAMES == tuple(key for key, method in built_in().items() if not method.classifier)
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture) -> None:

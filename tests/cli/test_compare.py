@@ -16,6 +16,7 @@ import pytest
 
 from lnml.cli import main
 from lnml.datasets import load_dataset
+from lnml.learning.votes import CANDIDATES
 
 
 @pytest.fixture
@@ -53,6 +54,57 @@ def test_compare_resumes(iris, capsys):
     assert folds == {path: path.stat().st_mtime_ns for path in (iris / "work").glob("fold*.json")}
     assert main([*arguments, "--force", "--seed", "5"]) == 2
     assert "seed = 0, but you asked for 5" in capsys.readouterr().err
+    assert main([*arguments, "--force", "--k", "auto"]) == 2
+    assert "k = 1, but you asked for 'auto'" in capsys.readouterr().err
+
+
+def test_compare_chooses_k_and_resumes(iris, capsys):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--k", "auto", "--resume", "work"]
+    assert main(arguments) == 0
+    assert "k of the votes: Euclidean " in capsys.readouterr().out
+    stored = json.loads((iris / "iris.json").read_text())
+    used = [result["k"] for result in stored["comparison"]["results"]]
+    assert len(used) == 6 and set(used) <= set(CANDIDATES)
+    assert stored["provenance"]["settings"]["k"] == "auto"
+    folds = finished_folds()
+    assert main([*arguments, "--force", "-q"]) == 0
+    assert finished_folds() == folds
+    again = json.loads((iris / "iris.json").read_text())
+    assert again["comparison"] == stored["comparison"]
+
+
+def test_references_have_a_table_of_their_own(iris, capsys, monkeypatch):
+    monkeypatch.setattr("lnml.estimators.classifiers.TREES", 5)
+    monkeypatch.setattr("lnml.estimators.classifiers.MOST_ITERATIONS", 5)
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--references", "-j", "1"]
+    assert main(arguments) == 0
+    first, second = capsys.readouterr().out.split("\n\n")[:2]
+    names = ["SVM (RBF)", "Random forest", "Gradient boosting"]
+    assert not any(name in first for name in names)
+    assert all(name in second for name in ("for reference: no distance", *names))
+    results = json.loads((iris / "iris.json").read_text())["comparison"]["results"]
+    assert {r["method"] for r in results if r["classifier"]} == set(names)
+    assert all((r["k"] is None) == r["classifier"] for r in results)
+    page = (iris / "iris.html").read_text()
+    assert page.count("For reference: no distance") == 2
+
+
+@pytest.mark.parametrize("more", [[], ["--pca", "2"]], ids=["columns", "components"])
+def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch, more):
+    monkeypatch.setattr("lnml.registry.PAPER_METHODS", ("euclidean",))
+    for scale, names in (
+        ("none", ["Euclidean", "Euclidean (scaled)"]),
+        ("standard", ["Euclidean"]),
+    ):
+        arguments = ["compare", "iris.csv", "-l", "species", "--folds", "3", "-f", "-q"]
+        assert main([*arguments, "--scale", scale, *more]) == 0
+        results = json.loads((iris / "iris.json").read_text())["comparison"]["results"]
+        assert list(dict.fromkeys(r["method"] for r in results)) == names
+        if scale == "none":
+            scaled = [r["correct"] for r in results if r["method"] == names[1]]
+            raw = [r["correct"] for r in results if r["method"] == names[0]]
+    assert raw != scaled
+    assert [r["correct"] for r in results] == scaled
 
 
 @pytest.mark.parametrize(
@@ -61,6 +113,8 @@ def test_compare_resumes(iris, capsys):
         (["--methods", "lmn"], "lmnn"),
         (["--folds", "60"], "smallest class has 50"),
         (["--k", "140"], "--k 140 is more"),
+        (["--k", "some"], "(1, 2, ...) or auto; got 'some'"),
+        (["--methods", "svm,forest"], "svm, forest: no distance to compare"),
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),

@@ -5,22 +5,27 @@ import json
 import numpy as np
 import pytest
 from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from lnml import LMNN
 from lnml.datasets import load_dataset
 from lnml.errors import InputError
+from lnml.estimators.classifiers import StoppedBoosting
 from lnml.estimators.metric import MahalanobisMetric
 from lnml.evaluation import compare, predict_nearest
 from lnml.evaluation.crossval import run_problem
 from lnml.evaluation.problem import FoldData, Problem, fingerprint, stratified_folds
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore, StoreError
-from lnml.registry import PAPER_METHODS, built_in, methods_by_name
+from lnml.learning.votes import cross_validated_votes
+from lnml.registry import CLASSIFIERS, PAPER_METHODS, built_in, methods_by_name
 
 
 def wine():
@@ -55,6 +60,93 @@ def test_votes_need_enough_rows():
 def test_too_many_folds():
     with pytest.raises(ValueError, match="smallest class has 2"):
         stratified_folds(np.array(["a"] * 9 + ["b"] * 2), 3, 0)
+
+
+class Shift(TransformerMixin, BaseEstimator):
+    """Changes no distance; counts its fits, and may know how many neighbours vote."""
+
+    def __init__(self, own=None):
+        self.own = own
+
+    def fit(self, X, y):
+        FITS.append(len(y))
+        if self.own is not None:
+            self.n_neighbors_ = self.own
+        return self
+
+    def transform(self, X):
+        return X + 1.0
+
+
+FITS = []
+
+
+def test_k_is_chosen_in_each_fold_from_its_training_rows():
+    X, y = wine()
+    noisy = np.where(np.random.default_rng(0).random(y.size) < 0.2, "1", y)
+    FITS.clear()
+    found = compare(X, noisy, {"it": Shift(), "raw": None}, n_folds=3, k="auto", scaled=["it"])
+    n = [len(train) for train, _ in stratified_folds(noisy, 3, 0)]
+    # One fit to all training rows, then three to two thirds of them.
+    assert FITS[::4] == n
+    assert sum(FITS) == sum(n) + sum(2 * size for size in n)
+    for (train, test), part in zip(stratified_folds(noisy, 3, 0), found.of("it"), strict=True):
+        scaler = StandardScaler().fit(X[train])
+        inside, outside = scaler.transform(X[train]), scaler.transform(X[test])
+        assert part.k == cross_validated_votes(lambda X, y: None, inside, noisy[train])
+        predicted = predict_nearest(inside, noisy[train], outside, part.k)
+        assert part.correct.tolist() == (predicted == noisy[test]).tolist()
+    assert {part.k for part in found.of("it")} != {1}
+
+
+def test_a_method_that_knows_its_k_is_not_fitted_again():
+    X, y = wine()
+    FITS.clear()
+    found = compare(X, y, {"it": Shift(own=7)}, n_folds=2, k="auto")
+    assert len(FITS) == 2
+    assert [part.k for part in found.of("it")] == [7, 7]
+    assert compare(X, y, {"it": Shift(own=7)}, n_folds=2).of("it")[0].k == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"k": 0}, "got 0"), ({"k": "best"}, "got 'best'"), ({"scaled": ["its"]}, "names 'its'")],
+)
+def test_mistakes_of_a_comparison(options, said):
+    with pytest.raises(ValueError, match=said):
+        compare(*wine(), {"it": None}, n_folds=2, **options)
+
+
+def test_classifiers_predict_for_themselves():
+    X, y = wine()
+    methods = {"Euclidean": None, "Bayes": GaussianNB(), "scaled": StandardScaler()}
+    found = compare(X, y, methods, n_folds=4, seed=3, k="auto")
+    assert (found.metrics, found.classifiers) == (("Euclidean", "scaled"), ("Bayes",))
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    theirs = cross_val_predict(GaussianNB(), X, y, cv=folds) == y
+    assert found.correct("Bayes").tolist() == theirs.tolist()
+    assert {part.k for part in found.of("Bayes")} == {None}
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS, ids=[m.key for m in CLASSIFIERS])
+def test_classifiers_of_the_registry(method, monkeypatch):
+    monkeypatch.setattr("lnml.estimators.classifiers.TREES", 20)
+    X, y = wine()
+    X = StandardScaler().fit_transform(X)
+    model = method.make(0).fit(X[::2], y[::2])
+    assert not hasattr(model, "transform")
+    assert (model.predict(X[1::2]) == y[1::2]).mean() > 0.9
+    again = method.make(0).fit(X[::2], y[::2])
+    assert (again.predict(X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("sizes", [(1, 9, 9), (2,) * 12])
+def test_boosting_of_few_rows(sizes):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.random.default_rng(0).standard_normal((y.size, 2))
+    model = StoppedBoosting().fit(X, y)
+    assert model.predict(X).shape == y.shape
+    assert not model.model_.do_early_stopping_
 
 
 class Counting(LMNN):
@@ -119,6 +211,18 @@ def test_preparation_is_fitted_on_the_training_part_only():
     inside, outside = FoldData(problem, 0).matrices("LMNN")
     assert inside.shape == (4, 4)
     assert not outside.any()
+
+
+def test_a_method_may_have_a_preparation_of_its_own():
+    X, y = wine()
+    train, test = stratified_folds(y, 2, 0)[0]
+    own = {"a": StandardScaler(), "b": StandardScaler()}
+    problem = Problem("wine", X, y, [(train, test)], prepare_for=own)
+    data = FoldData(problem, 0)
+    inside, outside = data.matrices("a")
+    np.testing.assert_allclose(inside.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(outside, (X[test] - X[train].mean(0)) / X[train].std(0))
+    assert data.matrices("raw")[0].tolist() == X[train].tolist()
 
 
 def test_reduction_is_for_those_who_want_it():

@@ -15,6 +15,8 @@ from lnml.evaluation import (
     DataSummary,
     FoldResult,
     accuracy_interval,
+    best_methods,
+    classifier_tests,
     critical_difference,
     holm,
     mcnemar,
@@ -266,3 +268,30 @@ def test_critical_difference_without_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "scikit_posthocs", None)
     with pytest.raises(ImportError, match=r"pip install 'lnml\[cli\]'"):
         critical_difference([[0.1, 0.2, 0.3]] * 3, ["a", "b", "c"])
+
+
+def test_classifiers_are_tested_against_metrics_only():
+    rng = np.random.default_rng(0)
+    rates = {"a": 0.5, "b": 0.6, "c": 0.7, "d": 0.8, "e": 0.9}
+    right = {name: rng.random(80) < rate for name, rate in rates.items()}
+    rows = np.arange(80)
+    results = tuple(
+        FoldResult(name, 0, rows, correct, classifier=name in "be")
+        for name, correct in right.items()
+    )
+    found = Comparison(DataSummary("toy", 2, {"x": 80}), results)
+    tests = classifier_tests(found)
+    assert (tests.classifiers, tests.metrics) == (("b", "e"), ("a", "c", "d"))
+    plain = [[mcnemar(right[a], right[b]).pvalue for b in "acd"] for a in "be"]
+    np.testing.assert_allclose(tests.adjusted.ravel(), holm(np.ravel(plain)))
+    signs = [[np.sign(right[a].sum() - right[b].sum()) for b in "acd"] for a in "be"]
+    assert tests.winners.tolist() == signs
+    assert tests.above_all(alpha=1.1) == [
+        name for name, row in zip("be", signs, strict=True) if min(row) > 0
+    ]
+    metrics = {name: right[name] for name in "acd"}
+    assert paper_scores(found) == paper_scores(metrics)
+    assert best_methods(found) == best_methods(metrics)
+    np.testing.assert_array_equal(
+        pairwise_mcnemar(found).adjusted, pairwise_mcnemar(metrics).adjusted
+    )

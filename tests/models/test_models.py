@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save, save_file
 
 import lnml
+from lnml import LMNN
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.errors import InputError
+from lnml.learning.votes import cross_validated_votes
 from lnml.models import Model, fit_model, load_model, save_model
 from lnml.tables import Preparation, make_table
 
@@ -220,11 +222,48 @@ HOSTILE = {
     "zero spread": put("arrays", **{"preparation.spreads": np.zeros(2)}),
     "fit as text": put("header", fit="good"),
     "gap as text": put("fit", gap="small"),
+    "k as text": put("header", k="auto"),
+    "k as a truth value": put("header", k=True),
+    "k of no row": put("header", k=0),
+    "k of more rows than there are": put("header", k=N + 1),
     "label as number": put("header", label=3),
     "certificate as text": put("header", certificate="proved"),
     "certificate without arrays": put("header", certificate={"method": "lmnn", "limit": None}),
     "empty header": lambda header, arrays: header.clear(),
 }
+
+
+def test_k_is_stored_and_older_files_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.model"
+    model = fit_model(TABLE, "euclidean", None, Preparation(), k=7)
+    save_model(path, model)
+    loaded = load_model(path)
+    assert loaded.k == 7
+    assert loaded.neighbors(NEW)[1].shape == (3, 7)
+    path.write_bytes(rewritten(path.read_bytes(), lambda header, arrays: header.pop("k")))
+    older = load_model(path)
+    assert older.k is None
+    assert older.neighbors(NEW)[1].shape == (3, 5)
+
+
+def test_k_of_a_fit() -> None:
+    class Knows(LMNN):
+        def fit(self, X, y):
+            fits.append(len(y))
+            self.n_neighbors_ = 9
+            return super().fit(X, y)
+
+    fits: list[int] = []
+    given = {k: fit_model(TABLE, "lmnn", Knows(), Preparation(), k=k).k for k in (None, "auto", 3)}
+    assert given == {None: 9, "auto": 9, 3: 3}
+    assert fits == [N] * 3
+    model = fit_model(TABLE, "lmnn", LMNN(), Preparation(), k="auto", seed=2)
+    X = Preparation().fit_transform(TABLE.features)
+    expected = cross_validated_votes(lambda X, y: LMNN().fit(X, y), X, TABLE.labels, seed=2)
+    assert model.k == expected
+    for k in (0, N + 1):
+        with pytest.raises(ValueError, match=f"from 1 to {N}"):
+            fit_model(TABLE, "euclidean", None, Preparation(), k=k)
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)

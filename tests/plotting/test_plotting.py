@@ -63,6 +63,12 @@ def test_accuracies_and_intervals(ax):
     ax.figure.canvas.draw()
 
 
+def test_classifiers_are_not_drawn(ax):
+    found = random_comparison("toy", {"svm": 0.9, "good": 0.9}, classifiers=["svm"])
+    plot_accuracies(found, ax=ax)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["good"]
+
+
 def test_critical_difference_names_all_methods(ax):
     pytest.importorskip("scikit_posthocs")
     found = critical_difference([[0.9, 0.8, 0.5, 0.4]] * 9, ["a", "b", "c$x$", "d"])

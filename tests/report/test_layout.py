@@ -1,5 +1,6 @@
 """The paper's table: its rules checked one by one on results made up for them."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from lnml.evaluation import Comparison, DataSummary, FoldResult
-from lnml.report.layout import Cell, accuracy_table
+from lnml.report.layout import Cell, accuracy_table, classifier_table
 
 METHODS = ("MCML", "LN-MCML", "LMNN", "LN-LMNN", "LN-LMNN (CV)", "Euclidean", "NCA", "ITML")
 
@@ -83,6 +84,26 @@ def test_scores_count_only_the_columns_shown(study):
     for row in table.rows:
         assert list(row.ours) == ["NCA", "LMNN", "Euclidean"]
         assert sum(cell.score for cell in row.ours.values()) == 3
+
+
+def test_classifiers_stay_out_of_the_table(study):
+    more = [
+        replace(
+            found,
+            results=tuple(
+                replace(r, classifier=r.method in ("NCA", "ITML")) for r in found.results
+            ),
+        )
+        for found in study
+    ]
+    metrics = METHODS[:6]
+    table = accuracy_table(more)
+    assert table.methods == metrics
+    assert table.to_text() == accuracy_table(study, methods=metrics).to_text()
+    lines = classifier_table(more[0]).splitlines()
+    assert len(lines) == 4
+    for name, line in zip(("NCA", "ITML"), lines[2:], strict=True):
+        assert name in line and f"{100 * more[0].accuracy(name):.2f}" in line
 
 
 def test_methods_missing_on_a_data_set_are_blank():

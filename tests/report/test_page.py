@@ -11,7 +11,8 @@ from results import PROVENANCE, random_comparison, random_portrait
 
 from lnml.errors import InputError
 from lnml.evaluation.results import Portrait, Suspect
-from lnml.report.page import write_report
+from lnml.evaluation.statistics import classifier_tests
+from lnml.report.page import votes_used, write_report
 
 pytest.importorskip("scikit_posthocs")
 
@@ -95,6 +96,30 @@ def test_one_data_set_says_why_there_are_no_ranks(tmp_path):
     assert "need at least 3 data sets; there is 1." in seen
     assert "No fit was drawn" in seen
     assert "Total score" not in seen
+
+
+def test_classifiers_have_a_group_of_their_own(tmp_path):
+    found = random_comparison("toy", {"SVM": 0.99, **RATES}, classifiers=["SVM"])
+    html = report(tmp_path, [found], {"toy": random_portrait()})
+    assert Reader(html).text.count("For reference: no distance") == 2
+    tables = re.findall(r"<table.*?</table>", html, re.S)
+    with_it = [re.search(r'class="(\w+)"', table)[1] for table in tables if "SVM" in table]
+    assert with_it == ["pvalues", "costs"], "one of its own, and time and memory"
+    assert not any("SVM" in picture for picture in re.findall(r"<svg.*?</svg>", html, re.S))
+    p = classifier_tests(found).adjusted
+    assert p.shape == (1, 3) and (p[0] < 0.05).tolist() == [True, True, False]
+    own = next(table for table in tables if "Classifier</th>" in table)
+    assert own.count('class="significant"') == 2
+    assert "For reference: no distance" not in report(tmp_path, [random_comparison("toy", RATES)])
+
+
+def test_the_page_says_which_k_voted(tmp_path):
+    found = random_comparison("toy", {"SVM": 0.9, **RATES}, classifiers=["SVM"])
+    html = report(tmp_path, [found])
+    assert html.count('<td class="words">1 (1×), 3 (1×)</td>') == 3
+    same = replace(found, results=tuple(replace(r, k=5) for r in found.results))
+    assert votes_used(same, "LMNN") == "5"
+    assert votes_used(found, "SVM") == "–"
 
 
 def test_groups_have_tables_of_their_own(tmp_path):

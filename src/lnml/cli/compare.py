@@ -10,7 +10,6 @@ import typer
 
 from lnml.cli.app import show_notes
 from lnml.cli.device import check_device, fold_jobs
-from lnml.cli.methods import NAMES
 from lnml.cli.options import (
     Components,
     Data,
@@ -23,14 +22,24 @@ from lnml.cli.options import (
     Resume,
     Scale,
     Seed,
+    Voters,
+    read_voters,
 )
 from lnml.cli.progress import fold_bar
+from lnml.errors import InputError
 from lnml.files import atomic_output, check_output
-from lnml.registry import check_methods
+from lnml.registry import (
+    CLASSIFIERS,
+    check_methods,
+    compared_by_default,
+    find_method,
+    method_names,
+)
 
 EXAMPLES = (
     "lnml compare iris.csv --label species",
     "lnml compare wine.parquet --label cultivar --scale standard --methods euclidean,lmnn,ln-lmnn",
+    "lnml compare iris.csv --label species --k auto --references",
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
 )
 
@@ -40,11 +49,18 @@ Methods = Annotated[
         "--methods",
         "-m",
         metavar="NAMES",
-        help=f"Names separated by commas, from {', '.join(NAMES)}.",
-        show_default="the eight methods of the paper",
+        help=f"Names separated by commas, from {', '.join(method_names())}.",
+        show_default="the eight methods of the paper and euclidean-scaled",
     ),
 ]
-Voters = Annotated[int, typer.Option("--k", metavar="K", help="Neighbours that vote.", min=1)]
+References = Annotated[
+    bool,
+    typer.Option(
+        "--references",
+        help="Also run classifiers that give no distance, for reference: "
+        f"{', '.join(method.key for method in CLASSIFIERS)}.",
+    ),
+]
 Folds = Annotated[
     int, typer.Option("--folds", metavar="N", help="Folds of the cross-validation.", min=2)
 ]
@@ -64,7 +80,8 @@ def compare(
     data: Data,
     label: Label = None,
     methods: Methods = "",
-    k: Voters = 1,
+    references: References = False,
+    k: Voters = "1",
     folds: Folds = 10,
     scale: Scale = "none",
     pca: Components = None,
@@ -81,13 +98,14 @@ def compare(
 
     All methods see the same folds; each is judged by the k-nearest-neighbour rule. Differences are
     tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
-    a JSON file.
+    a JSON file. Classifiers that give no distance have a table of their own.
     """
     page = output or Path(f"{data.name.split('.')[0]}.html")
     stored = page.with_suffix(".json")
     for path in (page, stored):
         check_output(path, force=force)
-    keys = _method_keys(methods)
+    keys = _method_keys(methods, scale, references)
+    voters = read_voters(k)
     place = check_device(device)
     from lnml.tables import read_table
 
@@ -97,7 +115,7 @@ def compare(
     settings = {
         "label": table.label,
         "folds": folds,
-        "k": k,
+        "k": voters,
         "scale": scale,
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
@@ -112,12 +130,15 @@ def compare(
     origin = provenance(settings)
     _write(page, stored, found, portrait, origin, table.notes)
     if not quiet:
-        print(_summary(found, page, stored))
+        print(_summary(found, voters, page, stored))
 
 
-def _method_keys(names: str) -> list[str]:
-    keys = [key.strip() for key in names.split(",") if key.strip()]
-    return check_methods(keys) if keys else []
+def _method_keys(names: str, scale: str, references: bool) -> list[str]:
+    named = [key.strip() for key in names.split(",") if key.strip()]
+    keys = check_methods(named) if named else list(compared_by_default(scale))
+    if all(find_method(key).classifier for key in keys):
+        raise InputError(f"{', '.join(keys)}: no distance to compare; name at least one as well")
+    return [*keys, *(m.key for m in CLASSIFIERS if references and m.key not in keys)]
 
 
 def _write(
@@ -143,15 +164,18 @@ def _write(
         raise
 
 
-def _summary(found: Any, page: Path, stored: Path) -> str:
-    from lnml.report.layout import accuracy_table
-    from lnml.report.page import unfinished_fits
+def _summary(found: Any, k: int | str, page: Path, stored: Path) -> str:
+    from lnml.report.layout import accuracy_table, classifier_table
+    from lnml.report.page import unfinished_fits, votes_used
     from lnml.report.verdict import verdict_on_data
 
+    chosen = "; ".join(f"{method} {votes_used(found, method)}" for method in found.metrics)
     lines = [
         accuracy_table([found]).to_text(),
+        *(["", classifier_table(found)] if found.classifiers else []),
         "",
         verdict_on_data(found, 0.05),
+        *([f"k of the votes: {chosen}"] if k == "auto" else []),
         *unfinished_fits(found),
         "",
         f"report: {page}",

@@ -11,11 +11,22 @@ import typer
 from lnml.cli.app import show_notes, show_warnings
 from lnml.cli.device import check_device
 from lnml.cli.methods import NAMES, make_estimator
-from lnml.cli.options import Components, Data, Device, Drop, Force, Label, Quiet, Scale, Seed
+from lnml.cli.options import (
+    Components,
+    Data,
+    Device,
+    Drop,
+    Force,
+    Label,
+    Quiet,
+    ScaleOfMethod,
+    Seed,
+    read_voters,
+)
 from lnml.cli.progress import live_line
 from lnml.errors import InputError
 from lnml.files import check_output
-from lnml.registry import check_methods
+from lnml.registry import DEFAULT_METHOD, check_methods, find_method
 
 
 def _size(name: str, meaning: str) -> Any:
@@ -38,7 +49,7 @@ def fit(
     label: Label = None,
     method: Annotated[
         str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {', '.join(NAMES)}.")
-    ] = "ln-lmnn",
+    ] = DEFAULT_METHOD,
     k_min: Annotated[
         int | None, _size("--k-min", "Fewest neighbours a row may get (ln-...).")
     ] = None,
@@ -46,7 +57,16 @@ def fit(
     k_max: Annotated[
         int | None, _size("--k-max", "Most neighbours a row may get (ln-...).")
     ] = None,
-    scale: Scale = "none",
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k",
+            metavar="K|auto",
+            help="Neighbours that will vote; auto chooses them by inner folds, with a fit each.",
+            show_default="none stored",
+        ),
+    ] = None,
+    scale: ScaleOfMethod = None,
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
     seed: Seed = 0,
@@ -63,6 +83,7 @@ def fit(
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
     check_methods([method])
+    voters = None if k is None else read_voters(k)
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
@@ -70,7 +91,8 @@ def fit(
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = _fit(table, method, estimator, Preparation(scale=scale, pca=pca), quiet)
+        preparation = Preparation(scale=scale or _default_scale(method), pca=pca)
+        model = _fit(table, method, estimator, preparation, quiet, k=voters, seed=seed)
     # Shown only now, because an error, also one that only the fit finds, must be a single line.
     show_notes(table.notes, quiet=quiet)
     show_warnings(caught)
@@ -81,14 +103,21 @@ def fit(
         print(_summary(model, output))
 
 
-def _fit(table: Any, method: str, estimator: Any, preparation: Any, quiet: bool) -> Any:
+def _default_scale(method: str) -> str:
+    """Return how columns of numbers are scaled if the user does not say."""
+    return find_method(method).scale or "none"
+
+
+def _fit(
+    table: Any, method: str, estimator: Any, preparation: Any, quiet: bool, **voting: Any
+) -> Any:
     from lnml.models import fit_model
 
     with live_line(f"{method} on {len(table.labels)} rows", quiet=quiet) as update:
         if update is not None and "callback" in (estimator.get_params() if estimator else {}):
             estimator.set_params(callback=update)
         try:
-            return fit_model(table, method, estimator, preparation)
+            return fit_model(table, method, estimator, preparation, **voting)
         except ValueError as error:
             # Estimators say in their own words what is wrong with sizes and data.
             raise InputError(str(error)) from error
@@ -100,5 +129,7 @@ def _summary(model: Any, output: Path) -> str:
         parts.append(f"objective {model.fit['objective']:.6g}")
     if model.fit["gap"] is not None:
         parts.append(f"gap {model.fit['gap']:.1e}")
+    if model.k is not None:
+        parts.append(f"k {model.k}")
     parts.append(f"{model.fit['seconds']:.1f} s")
     return f"{output}: {', '.join(parts)}"

@@ -127,6 +127,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "method": model.method,
         "estimator": model.estimator,
         "fit": dict(model.fit),
+        "k": model.k,
         "data": dict(model.data),
         "label": model.label,
         "classes": model.class_sizes,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lnml.errors import InputError
-from lnml.registry import find_method, method_names, on_device
+from lnml.registry import CLASSIFIERS, find_method, method_names, on_device
 
-NAMES = method_names()
+# Those that can be fitted: classifiers give no distance.
+NAMES = tuple(name for name in method_names() if name not in {c.key for c in CLASSIFIERS})
 
 
 def make_estimator(name: str, sizes: dict[str, int], seed: int, device: str | None = None) -> Any:
@@ -24,7 +25,13 @@ def make_estimator(name: str, sizes: dict[str, int], seed: int, device: str | No
     device : str, default=None
         Where it fits, as :func:`lnml.cli.device.check_device` returns it.
     """
-    estimator = on_device(find_method(name).make(seed), device)
+    method = find_method(name)
+    if method.classifier:
+        raise InputError(
+            f"{name} is a classifier and gives no distance: it can be compared (lnml compare), "
+            f"not fitted; name one of {', '.join(NAMES)}"
+        )
+    estimator = on_device(method.make(seed), device)
     if not sizes:
         return estimator
     from lnml.estimators.lnml import LNML

@@ -31,7 +31,15 @@ def neighbors(
         Path,
         typer.Argument(metavar="QUERY", help=f"Rows to look up: {FORMATS}.", show_default=False),
     ],
-    k: Annotated[int, typer.Option("-k", metavar="K", help="Neighbours of each row.")] = 5,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="K",
+            help="Neighbours of each row.",
+            show_default="the model's own, or 5 if it has none",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +75,7 @@ def neighbors(
     if output is not None:
         _write(output, table)
     elif sys.stdout.isatty():
-        _show(table, k)
+        _show(table, rows.shape[1])
     else:
         print(table.to_csv(index=False), end="")
     show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)

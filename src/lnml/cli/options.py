@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from lnml.errors import InputError
 
 FORMATS = "CSV, TSV, Parquet, ARFF or NPZ"
 
@@ -34,12 +36,16 @@ Drop = Annotated[
         "--drop", metavar="COLUMN", help="Column to leave out; may be repeated.", show_default=False
     ),
 ]
-Scale = Annotated[
-    str,
+_SCALES = "none|standard|minmax"
+_SCALE_HELP = "Leave columns of numbers as they are, or scale to mean 0, variance 1, or to 0..1."
+Scale = Annotated[str, typer.Option("--scale", metavar=_SCALES, help=_SCALE_HELP)]
+ScaleOfMethod = Annotated[
+    str | None,
     typer.Option(
         "--scale",
-        metavar="none|standard|minmax",
-        help="Leave columns of numbers as they are, or scale to mean 0, variance 1, or to 0..1.",
+        metavar=_SCALES,
+        help=_SCALE_HELP,
+        show_default="the method's own, or none",
     ),
 ]
 Components = Annotated[
@@ -58,6 +64,14 @@ Device = Annotated[
         metavar="NAME",
         help="Where fits run: cpu, cuda, or cuda:1 and so on; a GPU needs lnml\\[torch].",
         show_default="cpu",
+    ),
+]
+Voters = Annotated[
+    str,
+    typer.Option(
+        "--k",
+        metavar="K|auto",
+        help="Neighbours that vote; auto chooses them for each method and fold, by inner folds.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all random choices.")]
@@ -83,3 +97,18 @@ Resume = Annotated[
         show_default=False,
     ),
 ]
+
+
+def read_voters(text: str) -> int | Literal["auto"]:
+    """Return what ``--k`` says, or say what it must be.
+
+    Examples
+    --------
+    >>> read_voters("3"), read_voters("auto")
+    (3, 'auto')
+    """
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"--k must be a number of neighbours (1, 2, ...) or auto; got {text!r}")
+    return int(text)

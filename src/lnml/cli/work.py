@@ -20,7 +20,7 @@ from lnml.evaluation.portrait import portray
 from lnml.evaluation.problem import Problem, stratified_folds
 from lnml.evaluation.results import Comparison, Portrait, Provenance
 from lnml.evaluation.store import FoldStore
-from lnml.registry import PAPER_METHODS, methods_by_name
+from lnml.registry import find_method, methods_by_name
 from lnml.tables import Preparation, Table
 from lnml.version import __version__
 
@@ -45,12 +45,18 @@ def compare_table(
     try:
         splits = stratified_folds(table.labels, settings["folds"], seed)
         smallest = min(len(train) for train, _ in splits)
-        if k > smallest:
+        if k != "auto" and k > smallest:
             raise ValueError(f"--k {k} is more than the {smallest} training rows of a fold")
         problem = Problem(
-            table.name, table.features, table.labels, splits, preparation, digest=table.fingerprint
+            table.name,
+            table.features,
+            table.labels,
+            splits,
+            preparation,
+            prepare_for=_own_preparations(keys, preparation),
+            digest=table.fingerprint,
         )
-        methods = methods_by_name(keys or PAPER_METHODS, seed, device)
+        methods = methods_by_name(keys, seed, device)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
             store = FoldStore(Path(place))
             store.open({"data": table.fingerprint, **settings, "lnml": __version__})
@@ -69,6 +75,18 @@ def compare_table(
         # Estimators say in their own words what is wrong with the data.
         raise InputError(str(error)) from error
     return found, portrait
+
+
+def _own_preparations(keys: Sequence[str], common: Preparation) -> dict[str, Preparation]:
+    """Return the preparations of methods that need another scale, by display name."""
+    made: dict[str, Preparation] = {}
+    found = {}
+    for method in map(find_method, keys):
+        if method.scale is not None and method.scale != common.scale:
+            scaled = Preparation(scale=method.scale, pca=common.pca)
+            # Methods that share an object share its matrices, too.
+            found[method.name] = made.setdefault(method.scale, scaled)
+    return found
 
 
 def provenance(settings: Mapping[str, Any]) -> Provenance:

@@ -6,6 +6,7 @@ from lnml.evaluation.results import Comparison, DataSummary, FoldResult
 from lnml.evaluation.statistics import (
     accuracy_interval,
     best_methods,
+    classifier_tests,
     holm,
     mcnemar,
     pairwise_mcnemar,
@@ -21,6 +22,7 @@ __all__ = [
     "FoldResult",
     "accuracy_interval",
     "best_methods",
+    "classifier_tests",
     "compare",
     "critical_difference",
     "holm",

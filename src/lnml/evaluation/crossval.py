@@ -1,4 +1,7 @@
-"""Compare several metrics on the same folds by the nearest-neighbour rule."""
+"""Compare several metrics on the same folds by the nearest-neighbour rule.
+
+Classifiers that give no distance may take part, for reference.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,16 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
 from lnml.evaluation.peak import peak_memory
@@ -23,8 +27,10 @@ from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratif
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore
 from lnml.learning.knn import predict_nearest
+from lnml.learning.votes import cross_validated_votes
 
 Methods = Mapping[str, Any]
+Voters = int | Literal["auto"]
 # Called with the numbers of finished and of all (fold, method) pairs.
 Progress = Callable[[int, int], None]
 
@@ -37,7 +43,8 @@ def compare(
     name: str = "data",
     n_folds: int = 10,
     seed: int = 0,
-    k: int = 1,
+    k: Voters = 1,
+    scaled: Sequence[str] = (),
     n_jobs: int | None = None,
 ) -> Comparison:
     """Cross-validate metric learners on the same folds.
@@ -49,15 +56,20 @@ def compare(
     y : array-like of shape (n,)
         Class labels.
     methods : mapping of str to estimator or None
-        Metric learners by name; None is the Euclidean metric.
+        Metric learners by name; None is the Euclidean metric. An estimator that has a
+        ``predict`` but no ``transform`` is a classifier. It takes part for reference.
     name : str, default="data"
         Name of the data.
     n_folds : int, default=10
         Folds, stratified by class and shuffled.
     seed : int, default=0
         Seed of the shuffle.
-    k : int, default=1
-        Neighbours that vote.
+    k : int or "auto", default=1
+        Neighbours that vote. With "auto" each method chooses them in each fold from the training
+        rows, by three inner folds with a fit each (:mod:`lnml.learning.votes`). A fitted method
+        that has an ``n_neighbors_`` uses that.
+    scaled : sequence of str, default=()
+        Methods that see columns of mean 0 and variance 1, as of the training part of a fold.
     n_jobs : int, default=None
         Folds that run at the same time, as in joblib.
 
@@ -75,11 +87,23 @@ def compare(
     >>> found.accuracy("LMNN") > found.accuracy("Euclidean")
     True
     """
+    if k != "auto" and (isinstance(k, str) or k < 1):
+        raise ValueError(f'k must be a number of neighbours (1, 2, ...) or "auto"; got {k!r}')
+    unknown = [method for method in scaled if method not in methods]
+    if unknown:
+        raise ValueError(f"scaled names {unknown[0]!r}, which is not among the methods")
     labels = np.asarray(y)
     features = X if hasattr(X, "iloc") else np.asarray(X)
-    problem = Problem(name, features, labels, stratified_folds(labels, n_folds, seed))
+    problem = Problem(
+        name,
+        features,
+        labels,
+        stratified_folds(labels, n_folds, seed),
+        prepare_for=dict.fromkeys(scaled, StandardScaler()),
+    )
     with tempfile.TemporaryDirectory() as folder:
-        return run_problem(problem, methods, FoldStore(Path(folder)), k=k, n_jobs=n_jobs)
+        store = FoldStore(Path(folder))
+        return run_problem(problem, methods, store, k=k, seed=seed, n_jobs=n_jobs)
 
 
 def run_problem(
@@ -87,7 +111,7 @@ def run_problem(
     methods: Methods,
     store: FoldStore,
     *,
-    k: int = 1,
+    k: Voters = 1,
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -117,7 +141,7 @@ def _run_fold(
     fold: int,
     methods: Methods,
     store: FoldStore,
-    k: int,
+    k: Voters,
     seed: int,
     parent: int,
 ) -> None:
@@ -146,32 +170,56 @@ def _end_with(parent: int) -> None:
 
 
 def _run_method(
-    name: str, method: Any, data: FoldData, fold: int, k: int, share: float, seed: int
+    name: str, method: Any, data: FoldData, fold: int, k: Voters, share: float, seed: int
 ) -> FoldResult:
     inside, outside = data.matrices(name)
     known, wanted = data.problem.labels[data.train], data.problem.labels[data.test]
-    start, model = time.perf_counter(), None
+
+    def fit(X: np.ndarray, y: np.ndarray) -> Any:
+        if method is None:
+            return None
+        rows = stratified_sample(y, int(share * y.size), seed)
+        with warnings.catch_warnings():
+            # Such fits are counted through converged_ and reported with the results.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return clone(method).fit(X[rows], y[rows])
+
+    start = time.perf_counter()
     with peak_memory() as peak:
-        if method is not None:
-            rows = stratified_sample(known, int(share * known.size), seed)
-            with warnings.catch_warnings():
-                # Such fits are counted through converged_ and reported with the results.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model = clone(method).fit(inside[rows], known[rows])
+        model = fit(inside, known)
     seconds = time.perf_counter() - start
-    if model is not None:
-        inside, outside = model.transform(inside), model.transform(outside)
+    if _is_classifier(model):
+        voters, predicted = None, model.predict(outside)
+    else:
+        voters = _voters(k, model) or cross_validated_votes(fit, inside, known, seed=seed)
+        if model is not None:
+            inside, outside = model.transform(inside), model.transform(outside)
+        predicted = predict_nearest(inside, known, outside, voters)
     return FoldResult(
         method=name,
         fold=fold,
         test=data.test,
-        correct=predict_nearest(inside, known, outside, k) == wanted,
+        correct=predicted == wanted,
         converged=bool(getattr(model, "converged_", True)),
         seconds=seconds,
         peak_mb=peak.megabytes,
         gap=getattr(model, "duality_gap_", None),
         chosen=getattr(model, "best_params_", {}),
+        k=voters,
+        classifier=voters is None,
     )
+
+
+def _is_classifier(model: Any) -> bool:
+    return hasattr(model, "predict") and not hasattr(model, "transform")
+
+
+def _voters(k: Voters, model: Any) -> int | None:
+    """Return how many neighbours vote; None if that is still to be chosen."""
+    if k != "auto":
+        return k
+    own = getattr(model, "n_neighbors_", None)
+    return None if own is None else int(own)
 
 
 @contextmanager

@@ -32,6 +32,8 @@ class Problem:
         Row numbers of each fold.
     prepare : transformer, optional
         Turns features into a matrix; fitted on each training part.
+    prepare_for : mapping of str to transformer
+        Methods that have a preparation of their own.
     reduce : transformer, optional
         Applied after ``prepare``, for all methods but those in ``unreduced``.
     unreduced : sequence of str
@@ -50,6 +52,7 @@ class Problem:
     labels: np.ndarray
     splits: Sequence[Split]
     prepare: Any = None
+    prepare_for: Mapping[str, Any] = field(default_factory=dict)
     reduce: Any = None
     unreduced: Sequence[str] = ()
     digest: str = ""
@@ -79,28 +82,28 @@ class FoldData:
     def __init__(self, problem: Problem, fold: int) -> None:
         self.problem = problem
         self.train, self.test = problem.splits[fold]
-        self._made: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+        self._made: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = {}
 
     def matrices(self, method: str) -> tuple[np.ndarray, np.ndarray]:
         """Training and test rows as a method sees them."""
+        prepare = self.problem.prepare_for.get(method, self.problem.prepare)
         reduced = self.problem.reduce is not None and method not in self.problem.unreduced
-        if reduced not in self._made:
-            inside, outside = self._reduce() if reduced else self._prepare()
+        key = id(prepare), reduced
+        if key not in self._made:
+            inside, outside = self._prepare(prepare)
+            if reduced:
+                reduce = clone(self.problem.reduce).fit(inside)
+                inside, outside = reduce.transform(inside), reduce.transform(outside)
             dtype = self.problem.dtype
-            self._made[reduced] = inside.astype(dtype), outside.astype(dtype)
-        return self._made[reduced]
+            self._made[key] = inside.astype(dtype), outside.astype(dtype)
+        return self._made[key]
 
-    def _prepare(self) -> tuple[np.ndarray, np.ndarray]:
+    def _prepare(self, prepare: Any) -> tuple[np.ndarray, np.ndarray]:
         inside, outside = self.problem.rows(self.train), self.problem.rows(self.test)
-        if self.problem.prepare is not None:
-            prepare = clone(self.problem.prepare).fit(inside)
+        if prepare is not None:
+            prepare = clone(prepare).fit(inside)
             inside, outside = prepare.transform(inside), prepare.transform(outside)
         return _as_array(inside), _as_array(outside)
-
-    def _reduce(self) -> tuple[np.ndarray, np.ndarray]:
-        inside, outside = self._prepare()
-        reduce = clone(self.problem.reduce).fit(inside)
-        return reduce.transform(inside), reduce.transform(outside)
 
 
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> list[Split]:

@@ -34,6 +34,10 @@ class FoldResult:
         Relative duality gap of the fit; None for a method without one.
     chosen : dict
         What the method chose by inner cross-validation, such as ``{"k_min": 1}``.
+    k : int or None
+        Neighbours that voted; None for a classifier, and in results of older versions.
+    classifier : bool
+        True for a classifier that is no distance, and takes part for reference only.
     """
 
     method: str
@@ -45,6 +49,8 @@ class FoldResult:
     peak_mb: float | None = None
     gap: float | None = None
     chosen: Mapping[str, float] = field(default_factory=dict)
+    k: int | None = None
+    classifier: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return numbers, strings and lists only."""
@@ -104,6 +110,16 @@ class Comparison:
     def methods(self) -> tuple[str, ...]:
         """Names of the methods, in order of appearance."""
         return tuple(dict.fromkeys(result.method for result in self.results))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the methods that give a distance."""
+        return tuple(name for name in self.methods if name not in self.classifiers)
+
+    @property
+    def classifiers(self) -> tuple[str, ...]:
+        """Names of the methods that take part for reference only: they give no distance."""
+        return tuple(dict.fromkeys(r.method for r in self.results if r.classifier))
 
     def of(self, method: str) -> list[FoldResult]:
         """Results of one method, by fold."""

@@ -82,10 +82,16 @@ def correct_by_method(comparison: Comparison | Mapping[str, Any]) -> dict[str, n
     Parameters
     ----------
     comparison : Comparison or mapping of str to array-like of bool, shape (m,)
-        Results; arrays must list the rows in the same order.
+        Results; arrays must list the rows in the same order. Of a comparison only the metrics
+        count: classifiers have tests of their own (:func:`classifier_tests`).
     """
     if not isinstance(comparison, Comparison):
         return {name: _as_correct(name, values) for name, values in comparison.items()}
+    _check_same_rows(comparison)
+    return {name: comparison.correct(name) for name in comparison.metrics}
+
+
+def _check_same_rows(comparison: Comparison) -> None:
     rows = {name: _test_rows(comparison, name) for name in comparison.methods}
     for name, seen in rows.items():
         first = comparison.methods[0]
@@ -94,7 +100,6 @@ def correct_by_method(comparison: Comparison | Mapping[str, Any]) -> dict[str, n
                 f"{comparison.data.name}: {name} was tested on other rows than {first} "
                 f"({seen.size} and {rows[first].size} of them); finish or leave out the method"
             )
-    return {name: comparison.correct(name) for name in comparison.methods}
 
 
 def _test_rows(comparison: Comparison, method: str) -> np.ndarray:
@@ -162,6 +167,58 @@ def pairwise_mcnemar(
         winners[i, j] = np.sign(test.n_only_a - test.n_only_b)
         winners[j, i] = -winners[i, j]
     return PairwiseTests(methods, pvalues, adjusted, winners)
+
+
+@dataclass(frozen=True)
+class ClassifierTests:
+    """Every classifier against every metric.
+
+    Attributes
+    ----------
+    classifiers, metrics : tuple of str
+        Names, in the order of rows and of columns.
+    adjusted : ndarray of shape (C, M)
+        McNemar's p-values after Holm's correction for C M tests.
+    winners : ndarray of int, shape (C, M)
+        1 where the classifier is right more often, -1 where the metric is.
+    """
+
+    classifiers: tuple[str, ...]
+    metrics: tuple[str, ...]
+    adjusted: np.ndarray
+    winners: np.ndarray
+
+    def verdicts(self, alpha: float = 0.05) -> np.ndarray:
+        """Return 1 where a classifier is significantly better, -1 where a metric is, else 0."""
+        return np.where(self.adjusted < alpha, self.winners, 0)
+
+    def above_all(self, alpha: float = 0.05) -> list[str]:
+        """Return the classifiers that are significantly better than every metric."""
+        found = zip(self.classifiers, self.verdicts(alpha), strict=True)
+        return [name for name, verdicts in found if (verdicts > 0).all()]
+
+
+def classifier_tests(comparison: Comparison) -> ClassifierTests:
+    """McNemar's test of every classifier of a comparison against every metric.
+
+    These are a family of their own for Holm's correction, so that the tests among metrics do not
+    depend on which classifiers take part.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Metrics and classifiers on the same rows.
+    """
+    _check_same_rows(comparison)
+    rows, columns = comparison.classifiers, comparison.metrics
+    found = [mcnemar(comparison.correct(a), comparison.correct(b)) for a in rows for b in columns]
+    shape = len(rows), len(columns)
+    return ClassifierTests(
+        rows,
+        columns,
+        holm([test.pvalue for test in found]).reshape(shape),
+        np.array([np.sign(t.n_only_a - t.n_only_b) for t in found], dtype=int).reshape(shape),
+    )
 
 
 def holm(pvalues: Any) -> np.ndarray:

@@ -7,16 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from lnml.certificates import Certificate
 from lnml.errors import InputError
 from lnml.kernels.tensors import host_array
 from lnml.learning.knn import majority, nearest_rows
+from lnml.learning.votes import cross_validated_votes
 from lnml.tables import Preparation, Table
 from lnml.version import __version__
+
+# Neighbours of a model that has no k of its own.
+UNTOLD_K = 5
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Model:
         Time of the fit, in ISO format.
     certificate : Certificate or None
         Proof that the metric is close to the best one, where the method has one.
+    k : int or None
+        Neighbours that vote, from 1 to n; None if none was given or chosen.
     """
 
     method: str
@@ -67,6 +74,7 @@ class Model:
     lnml_version: str
     created: str
     certificate: Certificate | None = None
+    k: int | None = None
 
     @property
     def labels(self) -> np.ndarray:
@@ -93,8 +101,15 @@ class Model:
         """
         return self.preparation.transform(frame) @ self.components.T
 
-    def neighbors(self, frame: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    def neighbors(self, frame: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Find the nearest training rows; ties go to the lowest row.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame of shape (m, columns)
+            Rows with the feature columns of the training table.
+        k : int, optional
+            Rows to find; by default the model's own k, or 5 if it has none.
 
         Returns
         -------
@@ -104,6 +119,8 @@ class Model:
             Numbers of the training rows, counted from 0.
         """
         queries = self.transform(frame)
+        if k is None:
+            k = UNTOLD_K if self.k is None else self.k
         try:
             nearest = nearest_rows(self.rows, queries, k)
         except ValueError as error:
@@ -127,7 +144,15 @@ class Model:
         return np.array(self.classes)[majority(self.codes[rows], len(self.classes))]
 
 
-def fit_model(table: Table, method: str, estimator: Any, preparation: Preparation) -> Model:
+def fit_model(
+    table: Table,
+    method: str,
+    estimator: Any,
+    preparation: Preparation,
+    *,
+    k: int | Literal["auto"] | None = None,
+    seed: int = 0,
+) -> Model:
     """Fit a metric to a table.
 
     Parameters
@@ -140,6 +165,12 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
         A metric learner of lnml, to be fitted; None is the Euclidean metric.
     preparation : Preparation
         How columns become numbers; to be fitted.
+    k : int, "auto" or None, default=None
+        Neighbours that vote. With "auto" they are chosen by three inner folds with a fit each
+        (:mod:`lnml.learning.votes`), unless the estimator has chosen its ``n_neighbors_``. None
+        keeps the estimator's choice, if it has made one.
+    seed : int, default=0
+        Seed of the inner folds.
 
     Returns
     -------
@@ -175,7 +206,26 @@ def fit_model(table: Table, method: str, estimator: Any, preparation: Preparatio
         lnml_version=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         certificate=getattr(estimator, "certificate_", None),
+        k=_voters(k, estimator, X, table.labels, seed),
     )
+
+
+def _voters(
+    k: int | Literal["auto"] | None, estimator: Any, X: np.ndarray, y: np.ndarray, seed: int
+) -> int | None:
+    """Return how many neighbours vote, for rows (n, d) and labels (n,); None if nobody says."""
+    if isinstance(k, int):
+        if not 1 <= k <= len(X):
+            raise ValueError(f"k must be from 1 to {len(X)}, the number of rows; got {k}")
+        return k
+    own = getattr(estimator, "n_neighbors_", None)
+    if own is not None or k is None:
+        return None if own is None else int(own)
+
+    def fit(rows: np.ndarray, labels: np.ndarray) -> Any:
+        return None if estimator is None else clone(estimator).fit(rows, labels)
+
+    return cross_validated_votes(fit, X, y, seed=seed)
 
 
 def _description(estimator: Any) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def save_model(path: str | Path, model: Model) -> None:
         "label": model.label,
         "data": dict(model.data),
         "fit": dict(model.fit),
+        "k": model.k,
     }
     arrays = {
         "components": model.components,
@@ -163,6 +164,9 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
     for name in ("objective", "gap", "n_iter", "seconds"):
         _demand(fit[name] is None or isinstance(fit[name], int | float), "fit")
+    # Older files have no k.
+    k = header.get("k")
+    _demand(k is None or (type(k) is int and 1 <= k <= len(rows)), "k")
     return Model(
         method=header["method"],
         estimator=header["estimator"],
@@ -177,6 +181,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         lnml_version=header["lnml"],
         created=header["created"],
         certificate=_certificate(header, arrays, components),
+        k=k,
     )
 
 

@@ -19,7 +19,7 @@ def plot_accuracies(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the accuracy of every method with Wilson's interval.
+    """Draw the accuracy of every metric with Wilson's interval.
 
     A filled mark means that McNemar's test finds no significant difference from
     the best method. The test compares methods row by row, so it can find a
@@ -41,7 +41,7 @@ def plot_accuracies(
     ax : matplotlib axes
     """
     ax = axes_or_new(ax)
-    methods = comparison.methods
+    methods = comparison.metrics
     best = best_methods(comparison, alpha)
     for height, method in enumerate(methods):
         correct = comparison.correct(method)

@@ -10,6 +10,7 @@ from lnml.evaluation.results import Comparison
 from lnml.evaluation.statistics import (
     PairwiseTests,
     best_methods,
+    classifier_tests,
     pairwise_mcnemar,
     scores_of,
     total_scores,
@@ -214,7 +215,7 @@ def accuracy_table(
     comparisons : sequence of Comparison
         One for each data set.
     methods : sequence of str, optional
-        Columns; by default all methods in order of appearance. Scores count
+        Columns; by default all metrics in order of appearance. Scores count
         only the methods shown.
     compared : dict of str to tuple of str
         Which methods the superscripts of a method are about.
@@ -246,7 +247,7 @@ def accuracy_table(
     | paper    |       51.00 |              |
     """
     reference, absent = reference or {}, absent or {}
-    seen = dict.fromkeys(method for found in comparisons for method in found.methods)
+    seen = dict.fromkeys(method for found in comparisons for method in found.metrics)
     columns = tuple(seen) if methods is None else tuple(methods)
     rows = [
         Row(
@@ -261,13 +262,55 @@ def accuracy_table(
     return AccuracyTable(columns, tuple(rows), alpha, reference_name, compared)
 
 
+def classifier_table(comparison: Comparison, alpha: float = 0.05) -> str:
+    """Lay out as plain text how accurate the classifiers of a comparison are.
+
+    They have a table of their own, because they give no distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.evaluation import DataSummary, FoldResult
+    >>> right = np.arange(20)
+    >>> toy = Comparison(
+    ...     DataSummary("toy", 2, {"x": 10, "y": 10}),
+    ...     (
+    ...         FoldResult("LMNN", 0, right, right < 10),
+    ...         FoldResult("SVM", 0, right, right < 19, classifier=True),
+    ...     ),
+    ... )
+    >>> print(classifier_table(toy))
+    | for reference: no distance | accuracy |   better than | worse than |
+    |----------------------------|---------:|--------------:|-----------:|
+    | SVM                        |    95.00 | 1 of 1 metric |       none |
+    """
+    tests = classifier_tests(comparison)
+    n_metrics = len(tests.metrics)
+
+    def count(number: int) -> str:
+        return f"{number} of {n_metrics} metric{'s' * (n_metrics > 1)}" if number else "none"
+
+    lines = [
+        [
+            name,
+            f"{100 * comparison.accuracy(name):.2f}",
+            count(int((verdicts > 0).sum())),
+            count(int((verdicts < 0).sum())),
+        ]
+        for name, verdicts in zip(tests.classifiers, tests.verdicts(alpha), strict=True)
+    ]
+    return text_table(
+        ["for reference: no distance", "accuracy", "better than", "worse than"], lines
+    )
+
+
 def _cells(
     comparison: Comparison,
     columns: Sequence[str],
     compared: Mapping[str, tuple[str, ...]],
     alpha: float,
 ) -> dict[str, Cell]:
-    shown = [method for method in columns if method in comparison.methods]
+    shown = [method for method in columns if method in comparison.metrics]
     if not shown:
         return {}
     results = tuple(result for result in comparison.results if result.method in shown)

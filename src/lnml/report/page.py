@@ -13,7 +13,12 @@ from markupsafe import Markup
 
 from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison, Portrait, Provenance
-from lnml.evaluation.statistics import PairwiseTests, pairwise_mcnemar
+from lnml.evaluation.statistics import (
+    ClassifierTests,
+    PairwiseTests,
+    classifier_tests,
+    pairwise_mcnemar,
+)
 from lnml.files import atomic_output
 from lnml.report import pictures
 from lnml.report.layout import COMPARED, Cell, accuracy_table
@@ -33,6 +38,8 @@ class Cost:
     """What the fits of a method took, as text."""
 
     method: str
+    classifier: bool
+    k: str
     seconds: str
     memory: str
     gap: str
@@ -49,6 +56,7 @@ class Section:
     portrait: Portrait | None
     verdict: str
     tests: PairwiseTests
+    classifiers: ClassifierTests
     costs: list[Cost]
     unfinished: list[str]
     convergence: list[Picture]
@@ -194,7 +202,10 @@ def _section(
         portrait=portrait,
         verdict=verdict_on_data(comparison, alpha),
         tests=pairwise_mcnemar(comparison),
-        costs=[_cost(comparison, method) for method in comparison.methods],
+        classifiers=classifier_tests(comparison),
+        costs=[
+            _cost(comparison, method) for method in (*comparison.metrics, *comparison.classifiers)
+        ],
         unfinished=unfinished_fits(comparison),
         convergence=pictures.convergence_pictures(portrait, f"time-{anchor}") if portrait else [],
         views=pictures.embedding_pictures(portrait, f"view-{anchor}") if portrait else [],
@@ -212,6 +223,14 @@ def unfinished_fits(comparison: Comparison) -> list[str]:
     ]
 
 
+def votes_used(comparison: Comparison, method: str) -> str:
+    """Say how many neighbours voted, and in how many folds if that differs."""
+    used = Counter(part.k for part in comparison.of(method) if part.k is not None)
+    if len(used) < 2:
+        return "".join(map(str, used)) or "–"
+    return ", ".join(f"{k} ({used[k]}×)" for k in sorted(used))
+
+
 def _cost(comparison: Comparison, method: str) -> Cost:
     parts = comparison.of(method)
     memory = comparison.peak_mb(method)
@@ -220,6 +239,8 @@ def _cost(comparison: Comparison, method: str) -> Cost:
     unfinished = comparison.n_unfinished(method)
     return Cost(
         method=method,
+        classifier=method in comparison.classifiers,
+        k=votes_used(comparison, method),
         seconds=format_seconds(comparison.seconds(method)),
         memory=_format_memory(memory),
         gap=f"{100 * max(gaps):.3g} %" if gaps else "–",

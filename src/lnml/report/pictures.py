@@ -27,9 +27,9 @@ class Picture:
 def accuracy_picture(comparison: Comparison, name: str, alpha: float) -> Picture:
     """Accuracies of one data set with intervals."""
     data = comparison.data.name
-    values = "; ".join(f"{m} {100 * comparison.accuracy(m):.1f} %" for m in comparison.methods)
+    values = "; ".join(f"{m} {100 * comparison.accuracy(m):.1f} %" for m in comparison.metrics)
     with page_style():
-        ax = new_axes(2.5, 0.4 + 0.24 * len(comparison.methods))
+        ax = new_axes(2.5, 0.4 + 0.24 * len(comparison.metrics))
         plot_accuracies(comparison, alpha=alpha, ax=ax)
         ax.set_xlabel("")  # the heading above all of them says it
         return Picture(to_svg(ax, name, f"Accuracies on {data}: {values}"), data)

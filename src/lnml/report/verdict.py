@@ -8,9 +8,19 @@ import numpy as np
 
 from lnml.evaluation.ranks import CriticalDifference, critical_difference
 from lnml.evaluation.results import Comparison
-from lnml.evaluation.statistics import PairwiseTests, pairwise_mcnemar, paper_scores, total_scores
+from lnml.evaluation.statistics import (
+    PairwiseTests,
+    classifier_tests,
+    pairwise_mcnemar,
+    paper_scores,
+    total_scores,
+)
 
-BASELINE = "Euclidean"
+# Metrics that are not learned, and how sentences call them.
+BASELINES = {
+    "Euclidean": "Euclidean distance",
+    "Euclidean (scaled)": "Euclidean distance on standardised columns",
+}
 # Fewer data sets than this say too little about ranks to draw them.
 LEAST_DATASETS = 3
 LEAST_METHODS = 3
@@ -43,36 +53,110 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def verdict_on_data(comparison: Comparison, alpha: float = 0.05) -> str:
-    """Say which method is best on a data set, by how much, and whether that is significant.
+    """Say which metric is best on a data set, by how much, and whether that is significant.
+
+    More sentences say if no learned metric is significantly better than one that is not learned,
+    and if a classifier that is no distance is significantly better than every metric.
 
     Parameters
     ----------
     comparison : Comparison
         Methods on one data set.
     alpha : float, default=0.05
-        Level of McNemar's tests, with Holm's correction for all pairs.
+        Level of McNemar's tests, with Holm's correction for all pairs of metrics, and for all
+        pairs of a classifier and a metric.
     """
-    name, methods = comparison.data.name, comparison.methods
-    n_rows = comparison.correct(methods[0]).size
-    accuracies = {method: 100 * comparison.accuracy(method) for method in methods}
+    return " ".join(
+        filter(
+            None,
+            [
+                _about_the_best(comparison, alpha),
+                _about_learning(comparison, alpha),
+                _about_classifiers(comparison, alpha),
+            ],
+        )
+    )
+
+
+def _accuracies(comparison: Comparison) -> dict[str, float]:
+    """Accuracy of every metric in percent."""
+    return {method: 100 * comparison.accuracy(method) for method in comparison.metrics}
+
+
+def _leaders(accuracies: dict[str, float]) -> list[str]:
     top = max(accuracies.values())
-    leaders = [method for method in methods if accuracies[method] == top]
+    return [method for method, accuracy in accuracies.items() if accuracy == top]
+
+
+def _learned(comparison: Comparison) -> list[str]:
+    return [method for method in comparison.metrics if method not in BASELINES]
+
+
+def _about_the_best(comparison: Comparison, alpha: float) -> str:
+    name, methods = comparison.data.name, comparison.metrics
+    n_rows = comparison.correct(methods[0]).size
+    accuracies = _accuracies(comparison)
+    leaders = _leaders(accuracies)
+    top = accuracies[leaders[0]]
     if len(methods) == 1:
         return f"{methods[0]} is right on {top:.1f} % of {n_rows} rows of {name}."
     others = sorted((m for m in methods if m not in leaders), key=lambda m: -accuracies[m])
     if not others:
         return f"All methods are right on {top:.1f} % of {n_rows} rows of {name}: none is better."
+    learned = _learned(comparison)
+    unlearned = [BASELINES[leader] for leader in leaders if leader in BASELINES]
+    start = f"{join_words(leaders)} {'is' if len(leaders) == 1 else 'are equally'} best on {name}"
+    who = ""
+    if unlearned and learned:
+        start = f"On {name} no learned metric is more accurate than {unlearned[0]}"
+        who = "" if len(leaders) == 1 else f" by {join_words(leaders)}"
+    # The next one, those without learning, and, if one of these leads, the best of the learned.
+    worth = {others[0], *BASELINES}
+    if learned and len(unlearned) == len(leaders):
+        worth.add(next(m for m in others if m in learned))
     tests = pairwise_mcnemar(comparison)
-    margins = [_margin(tests, accuracies, leaders[0], others[0], alpha)]
-    if BASELINE in others[1:]:
-        margins.append(_margin(tests, accuracies, leaders[0], BASELINE, alpha))
-    start = (
-        f"{join_words(leaders)} {'is' if len(leaders) == 1 else 'are equally'} best on {name}"
-        if BASELINE not in leaders
-        else f"No learned metric is more accurate than the Euclidean one on {name}"
+    margins = [_margin(tests, accuracies, leaders[0], m, alpha) for m in others if m in worth]
+    return f"{start}: {top:.1f} % of {n_rows} rows right{who}, {_listed(margins)}."
+
+
+def _listed(margins: Sequence[str]) -> str:
+    """Join phrases that have commas inside their parentheses only."""
+    return " and ".join(filter(None, [", ".join(margins[:-1]), margins[-1]]))
+
+
+def _about_learning(comparison: Comparison, alpha: float) -> str:
+    """Say if a metric is learned in vain; empty if not, or if the first sentence says it."""
+    learned = _learned(comparison)
+    if not learned or set(_leaders(_accuracies(comparison))) & set(BASELINES):
+        return ""
+    tests = pairwise_mcnemar(comparison)
+    unbeaten = [
+        base
+        for base in BASELINES
+        if base in comparison.metrics
+        and not any(tests.verdict(method, base, alpha, holm=True) > 0 for method in learned)
+    ]
+    if not unbeaten:
+        return ""
+    if len(unbeaten) == len(BASELINES):
+        what = "Euclidean distance, with or without standardised columns"
+    else:
+        what = BASELINES[unbeaten[0]]
+    return f"No learned metric is significantly better than {what}."
+
+
+def _about_classifiers(comparison: Comparison, alpha: float) -> str:
+    if not comparison.classifiers:
+        return ""
+    above = classifier_tests(comparison).above_all(alpha)
+    if not above:
+        return ""
+    shown = [f"{name} with {100 * comparison.accuracy(name):.1f} %" for name in above]
+    one = len(above) == 1
+    return (
+        f"For reference: {join_words(shown)} {'is' if one else 'are'} significantly better than "
+        f"every metric, but {'gives' if one else 'give'} no distance."
     )
-    who = "" if BASELINE not in leaders or len(leaders) == 1 else f" by {join_words(leaders)}"
-    return f"{start}: {top:.1f} % of {n_rows} rows right{who}, {' and '.join(margins)}."
 
 
 def _margin(
@@ -100,8 +184,8 @@ def ranks_over(comparisons: Sequence[Comparison], alpha: float = 0.05) -> Critic
         )
     shared = [
         method
-        for method in comparisons[0].methods
-        if all(method in found.methods for found in comparisons)
+        for method in comparisons[0].metrics
+        if all(method in found.metrics for found in comparisons)
     ]
     if len(shared) < LEAST_METHODS:
         return (
