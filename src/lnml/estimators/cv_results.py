@@ -49,18 +49,33 @@ def search_results(
         "score_time": np.array([[fit.score_seconds for fit in fold] for fold in folds]),
         "test_score": scores,
     }
+    results = results_table(params, table)
+    if max_rounds is not None:
+        results["mean_round_scores"] = [curve.mean(axis=0) for curve in curves]
+    return results
+
+
+def results_table(params: list[dict[str, Any]], table: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return means, deviations, single scores and ranks of candidates.
+
+    Parameters
+    ----------
+    params : list of dict
+        Parameters of the candidates; one that lacks a parameter is masked there.
+    table : dict of ndarray of shape (n_folds, n_candidates)
+        Numbers by name, ``test_score`` among them.
+    """
     results: dict[str, Any] = {"params": params}
-    for name in params[0]:
-        values = [candidate[name] for candidate in params]
-        results[f"param_{name}"] = np.ma.masked_array(values, mask=False)
+    for name in dict.fromkeys(name for candidate in params for name in candidate):
+        values = [candidate.get(name, 0) for candidate in params]
+        mask = [name not in candidate for candidate in params]
+        results[f"param_{name}"] = np.ma.masked_array(values, mask=mask)
     for key, numbers in table.items():
         results[f"mean_{key}"], results[f"std_{key}"] = numbers.mean(axis=0), numbers.std(axis=0)
     for number, of_fold in enumerate(table["test_score"]):
         results[f"split{number}_test_score"] = of_fold
     ranks = rankdata(-results["mean_test_score"], method="min")
     results["rank_test_score"] = ranks.astype(np.int32)
-    if max_rounds is not None:
-        results["mean_round_scores"] = [curve.mean(axis=0) for curve in curves]
     return results
 
 

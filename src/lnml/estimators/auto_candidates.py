@@ -1,0 +1,160 @@
+"""What :class:`lnml.AutoMetric` chooses from, and how carefully."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from lnml.estimators.base import MetricLearner
+from lnml.estimators.lnml import LNML
+from lnml.estimators.nca import NCA
+from lnml.learning.assignment import Sizes
+
+# docs/generalisation.md has the measurements behind all of these.
+PENALTIES = (0.01, 0.1, 0.0)
+FLEXIBLE_SIZES = (Sizes(1, 3, 5), Sizes(3, 3, 3))
+FIXED_SIZES = (Sizes(3, 3, 3), Sizes(5, 5, 5))
+# NCA, whose objective is a share of the rows, takes smaller ones.
+NCA_PENALTIES = (0.01, 0.001, 0.1)
+# Penalty of a base learner on its own, with neighbours by Euclidean distance.
+PLAIN_PENALTY = 0.1
+# A candidate replaces the default if it is better by more than so many standard errors.
+CAREFUL = 1.0
+
+
+class Candidate(NamedTuple):
+    """One of the metrics to choose from.
+
+    Attributes
+    ----------
+    params : dict
+        How ``best_params_`` and ``cv_results_`` name it.
+    estimator : estimator or None
+        What is fitted to each subsample; None for the Euclidean metric.
+    """
+
+    params: dict[str, Any]
+    estimator: Any
+
+    @property
+    def name(self) -> str:
+        """The candidate in words."""
+        params = dict(self.params)
+        text = params.pop("method")
+        if "k_min" in params:
+            sizes = [params.pop(f"k_{which}") for which in ("min", "av", "max")]
+            fixed = sizes[0] == sizes[2]
+            text += f" with {sizes[0]}" + ("" if fixed else f" to {sizes[2]}") + " neighbours"
+        if params.get("trace_penalty"):
+            text += f", trace_penalty={params['trace_penalty']:g}"
+        return text
+
+
+def candidates(
+    base: Any, penalties: Sequence[float], sizes: Sequence[Sizes], **parameters: Any
+) -> list[Candidate]:
+    """Return the candidates for a base learner; the first one is the default.
+
+    Parameters
+    ----------
+    base : estimator
+        LMNN, MCML, NCA or another learner with a ``trace_penalty``.
+    penalties : sequence of float
+        Penalties to try with learned neighbourhoods, or with NCA.
+    sizes : sequence of Sizes
+        Sizes of learned neighbourhoods; none for a learner that has none.
+    **parameters
+        Further parameters of :class:`lnml.LNML`.
+    """
+    name, found = type(base).__name__, []
+    for penalty in penalties:
+        learner = clone(base).set_params(trace_penalty=penalty)
+        if not sizes:
+            found.append(Candidate({"method": name, "trace_penalty": penalty}, learner))
+        for each in sizes:
+            params = {"method": f"LN-{name}", "trace_penalty": penalty, **each._asdict()}
+            found.append(Candidate(params, LNML(learner, **each._asdict(), **parameters)))
+    if sizes:
+        plain = clone(base).set_params(trace_penalty=PLAIN_PENALTY)
+        found.append(Candidate({"method": name, "trace_penalty": PLAIN_PENALTY}, plain))
+    return [*found, Candidate({"method": "Euclidean"}, None)]
+
+
+def default_penalties(base: Any) -> tuple[float, ...]:
+    """Return the penalties to try for a base learner."""
+    return NCA_PENALTIES if isinstance(base, NCA) else PENALTIES
+
+
+def can_be_coupled(base: Any) -> bool:
+    """Whether LNML can learn neighbourhoods for a base learner."""
+    return isinstance(base, MetricLearner) and not base.not_coupled_because
+
+
+class Choice(NamedTuple):
+    """Which candidate is taken, and why.
+
+    Attributes
+    ----------
+    index : int
+        The candidate.
+    gains, errors : ndarrays of shape (n_candidates,)
+        Share of the rows left out on which each is right more often than the default, and
+        its standard error.
+    reason : str
+        A sentence.
+    """
+
+    index: int
+    gains: np.ndarray
+    errors: np.ndarray
+    reason: str
+
+
+def choose(names: Sequence[str], correct: Sequence[np.ndarray | None]) -> Choice:
+    """Take the default, the first, unless another is better by more than noise.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The candidates.
+    correct : sequence of ndarray of bool, shape (m,), or None
+        Whether each is right on the rows left out; None if it could not be fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> right = np.array([[1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 1]], dtype=bool)
+    >>> choose(["this", "that"], right).index, choose(["this", "that"], right[:, :3]).index
+    (1, 0)
+    """
+    default = correct[0]
+    assert default is not None, "the default is always fitted"
+    count = max(default.size, 1)
+    gains, errors = (np.full(len(correct), np.nan) for _ in range(2))
+    for number, right in enumerate(correct):
+        if right is not None:
+            difference = right.astype(np.float64) - default
+            gains[number] = difference.sum() / count
+            errors[number] = np.sqrt(max((difference**2).sum() / count - gains[number] ** 2, 0.0))
+    errors /= np.sqrt(count)
+    clear = np.flatnonzero((gains > 0.0) & (gains > CAREFUL * errors))
+    if default.size == 0:
+        return Choice(0, gains, errors, f"{names[0]}, the default: no rows could be left out")
+    if clear.size:
+        best = int(clear[gains[clear].argmax()])
+        better = f"{100 * gains[best]:.1f} ± {100 * errors[best]:.1f} points"
+        reason = (
+            f"{names[best]}: on rows left out its nearest neighbours are right more often than "
+            f"those of the default ({names[0]}), by {better}"
+        )
+        return Choice(best, gains, errors, reason)
+    reason = f"{names[0]}, the default: no other candidate is better by more than noise"
+    rivals = np.where(np.arange(len(gains)) > 0, gains, np.nan)
+    if len(names) > 1 and not np.isnan(rivals).all():
+        best = int(np.nanargmax(rivals))
+        reason += f" (the best is {names[best]}, by {100 * gains[best]:+.1f} ± "
+        reason += f"{100 * errors[best]:.1f} points)"
+    return Choice(0, gains, errors, reason)

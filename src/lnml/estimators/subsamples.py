@@ -1,0 +1,99 @@
+"""Fits to subsamples of the rows: what averages of metrics are made of."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from lnml.kernels.tensors import host_array
+from lnml.kernels.training import TrainingSet
+from lnml.learning.votes import vote_correct
+
+
+class SubsampleFit(NamedTuple):
+    """A metric learned from some of the rows.
+
+    Attributes
+    ----------
+    model : estimator
+        Fitted to the subsample.
+    components : ndarray of shape (r, d)
+        Its metric, in float64.
+    correct : ndarray of bool, shape (n_k, m)
+        Whether the votes of the subsample's rows are right on the m rows left out.
+    seconds : float
+        Time of the fit.
+    """
+
+    model: Any
+    components: np.ndarray
+    correct: np.ndarray
+    seconds: float
+
+    @property
+    def gap(self) -> float | None:
+        """Its duality gap, where there is one."""
+        return getattr(self.model, "duality_gap_", None)
+
+
+def fit_subsample(
+    estimator: Any,
+    X: Any,
+    labels: np.ndarray,
+    rows: np.ndarray,
+    votes: Sequence[int] = (),
+) -> SubsampleFit:
+    """Fit a clone of an estimator to some rows, and judge it by those left out.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The metric learner.
+    X : array or tensor of shape (n, d)
+        All rows.
+    labels : ndarray of shape (n,)
+        Their labels.
+    rows : ndarray of int
+        Rows of the subsample.
+    votes : sequence of int
+        Numbers of voters to judge by; none if nothing is judged.
+    """
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        # Few rounds are meant to be few; what a fit proves, its gap says.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = clone(estimator).fit(X[rows], labels[rows])
+    seconds = time.perf_counter() - start
+    components = np.asarray(host_array(model.components_), dtype=np.float64)
+    out = np.setdiff1d(np.arange(len(labels)), rows)
+    correct = np.zeros((len(votes), out.size), dtype=bool)
+    if votes and out.size:
+        inside, outside = model.transform(X[rows]), model.transform(X[out])
+        correct = vote_correct(inside, labels[rows], outside, labels[out], votes)
+    return SubsampleFit(model, components, correct, seconds)
+
+
+def covariance_of(training: TrainingSet) -> np.ndarray:
+    """Return the covariance (d x d) of the data."""
+    kernels, points = training.kernels, training.points
+    columns = kernels.columns(points)
+    centred = kernels.standardized(points, columns.mean, np.ones(points.n_features))
+    return kernels.gram(centred.data, centred.data) / points.n_rows
+
+
+def fit_record(number: int, fit: SubsampleFit) -> dict[str, Any]:
+    """Return a line of ``history_`` about the fit to a subsample."""
+    model = fit.model
+    return {
+        "subsample": number,
+        "objective": model.objective_,
+        "gap": fit.gap,
+        "n_iter": model.n_iter_,
+        "fit_seconds": fit.seconds,
+    }
