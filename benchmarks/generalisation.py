@@ -38,7 +38,7 @@ def main() -> None:
             Task(data, seed, fold, method, variants.get(method))
             for data in _data(options)
             for seed in options.seeds
-            for fold in range(sets.N_FOLDS)
+            for fold in options.folds
             for method in methods
         ]
         todo = pool.missing(tasks, options.output)
@@ -75,6 +75,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--methods", type=names, help=f"some of {','.join(METHODS)} (default all)")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=EXPRESSION")
     parser.add_argument("--seeds", type=numbers, default=[0, 1, 2])
+    parser.add_argument("--folds", type=numbers, default=list(range(sets.N_FOLDS)))
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--time-limit", type=float, default=math.inf, metavar="SECONDS")
     parser.add_argument("--recommended", default=RECOMMENDED, help="method that is judged")

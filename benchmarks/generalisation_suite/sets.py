@@ -105,7 +105,10 @@ def chosen(data: Sequence[DataSet], names: Sequence[str] | None) -> list[DataSet
     unknown = set(names or ()) - {each.name for each in data}
     if unknown:
         raise MissingData(f"there is no data set called {', '.join(sorted(unknown))}")
-    return [each for each in data if names is None or each.name in names]
+    found = [each for each in data if names is None or each.name in names]
+    if not found:
+        raise MissingData("no data set was asked for: --groups other needs --other FOLDER")
+    return found
 
 
 def split(data: DataSet, seed: int, fold: int) -> Fold:
