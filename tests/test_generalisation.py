@@ -123,7 +123,7 @@ def test_ranks(summary):
     assert summary.mean_ranks(np.ones((3, 3)))[1] == 1.0
 
 
-def test_significance_and_bars(summary, bars, monkeypatch):
+def test_significance_and_bars(summary, bars):
     table = {
         name: {
             "auto": cell(summary, auto),
@@ -136,21 +136,24 @@ def test_significance_and_bars(summary, bars, monkeypatch):
         )
     }
     one, two = summary.significance(table, "auto", "euclidean", 0)
+    n_rows = {"one": 499, "two": 500}
     # 8 to 0: 2 / 2^8; 2 to 0: 2 / 2^2.
-    assert (one.only_first, one.only_second, one.n_rows) == (0, 8, 8)
+    assert (one.only_first, one.only_second) == (0, 8)
     assert one.pvalue == pytest.approx(2 / 256) and one.adjusted == pytest.approx(4 / 256)
     assert two.pvalue == two.adjusted == pytest.approx(0.5)
     assert one.significantly_below() and not two.significantly_below()
 
-    found = {bar.text: bar for bar in bars.bars(table, "auto", ["auto", "euclidean", "lmnn"], 0)}
+    found = {
+        bar.text: bar for bar in bars.bars(table, n_rows, "auto", ["auto", "euclidean", "lmnn"], 0)
+    }
     above = found["mean at least 1.0 above LMNN"]
     assert above.cells(2) == [above.text, "-37.50", "FAIL"]
     assert above.cells(3)[-1] == "FAIL so far (2 of 3 sets)"
     assert found["mean at least 1.0 above NCA"].passed is None
     assert found["more wins than losses against LMNN"].measured == "1 to 1"
-    # Both data sets are too small for the last bar.
-    *_, last = bars.bars(table, "auto", ["auto", "euclidean"], 0)
+    # The data set that is significantly below is too small for the last bar.
+    *_, last = bars.bars(table, n_rows, "auto", ["auto", "euclidean"], 0)
     assert last.passed
-    monkeypatch.setattr(bars, "FEW_ROWS", 8)
-    *_, last = bars.bars(table, "auto", ["auto", "euclidean"], 0)
+    n_rows["one"] = 500
+    *_, last = bars.bars(table, n_rows, "auto", ["auto", "euclidean"], 0)
     assert not last.passed and last.measured == "one"

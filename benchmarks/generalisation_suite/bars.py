@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from generalisation_suite.methods import EUCLIDEAN, label
@@ -45,14 +45,38 @@ class Bar:
         return [self.text, self.measured, verdict]
 
 
-def bars(table: Table, recommended: str, metrics: Sequence[str], seed: int) -> list[Bar]:
-    """Judge the recommended estimator against the other metrics of a group."""
+def bars(
+    table: Table,
+    n_rows: Mapping[str, int],
+    recommended: str,
+    metrics: Sequence[str],
+    seed: int,
+) -> list[Bar]:
+    """Judge the recommended estimator against the other metrics of a group.
+
+    Parameters
+    ----------
+    table : dict
+        Cells by data set and method.
+    n_rows : mapping of str to int
+        Rows of each data set that were used.
+    recommended : str
+        Key of the method that is judged.
+    metrics : sequence of str
+        Keys of all metrics, without the reference classifiers.
+    seed : int
+        Seed whose predictions are tested.
+    """
     others = [key for key in metrics if key != recommended]
     return [
-        *(_clearly_better(table, recommended, key) for key in CLEARLY_BETTER_THAN),
+        *(
+            _clearly_better(table, recommended, key)
+            for key in CLEARLY_BETTER_THAN
+            if key != recommended
+        ),
         _not_below(table, recommended, NOT_BELOW),
         *(_more_wins(table, recommended, key) for key in others),
-        _never_below_euclidean(table, recommended, seed),
+        _never_below_euclidean(table, n_rows, recommended, seed),
     ]
 
 
@@ -82,10 +106,12 @@ def _more_wins(table: Table, recommended: str, other: str) -> Bar:
     return Bar(text, measured, found.wins > found.losses, len(found.differences))
 
 
-def _never_below_euclidean(table: Table, recommended: str, seed: int) -> Bar:
+def _never_below_euclidean(
+    table: Table, n_rows: Mapping[str, int], recommended: str, seed: int
+) -> Bar:
     text = f"on no set of {FEW_ROWS} rows or more significantly below scaled Euclidean"
     tests = significance(table, recommended, EUCLIDEAN, seed)
     if not tests:
         return Bar(text, "", None, 0)
-    below = [t.name for t in tests if t.n_rows >= FEW_ROWS and t.significantly_below()]
+    below = [t.name for t in tests if n_rows[t.name] >= FEW_ROWS and t.significantly_below()]
     return Bar(text, ", ".join(below) or "none", not below, len(tests))

@@ -60,9 +60,9 @@ def _svm(seed: int) -> GridSearchCV:
 METHODS: dict[str, Method] = {
     EUCLIDEAN: Method("Euclidean", lambda _: None, 0.01),
     "lmnn": Method("LMNN", lambda _: lnml.LMNN()),
-    "nca": Method("NCA", lambda _: lnml.NCA(), 5.0),
+    "nca": Method("NCA", lambda _: lnml.NCA()),
     "ln-lmnn": Method("LN-LMNN", lambda _: lnml.LNML(lnml.LMNN()), 4.0),
-    "ln-lmnn-cv": Method("LN-LMNN (CV)", lambda seed: find_method("ln-lmnn-cv").make(seed), 20.0),
+    "ln-lmnn-cv": Method("LN-LMNN (CV)", lambda seed: find_method("ln-lmnn-cv").make(seed), 15.0),
     "lmnn-rho": Method("LMNN(rho=0.1)", lambda _: lnml.LMNN(trace_penalty=0.1)),
     "averaged": Method(
         "Averaged LN-LMNN(rho=0.1)",
@@ -70,7 +70,7 @@ METHODS: dict[str, Method] = {
         30.0,
     ),
     RECOMMENDED: Method("AutoMetric", lambda seed: seeded(lnml.AutoMetric(), seed), 60.0),
-    "svm": Method("RBF SVM", _svm, 1.5, is_classifier=True),
+    "svm": Method("RBF SVM", _svm, 1.0, is_classifier=True),
     "forest": Method(
         "Random forest",
         lambda seed: RandomForestClassifier(300, random_state=seed),
@@ -80,7 +80,7 @@ METHODS: dict[str, Method] = {
     "boosting": Method(
         "HistGradientBoosting",
         lambda seed: HistGradientBoostingClassifier(random_state=seed),
-        5.0,
+        1.0,
         is_classifier=True,
     ),
 }

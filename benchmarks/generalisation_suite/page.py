@@ -25,10 +25,11 @@ from lnml.report.tables import text_table
 
 INTRODUCTION = """\
 `python benchmarks/generalisation.py` writes this page; nothing on it was written by hand. \
-Accuracies are in per cent: means over {folds} outer folds and the seeds {seeds}, ± the standard \
+Accuracies are in per cent: means over the outer folds ({folds}) and seeds {seeds}, ± the standard \
 deviation over seeds. Seconds are those of a whole fit on one thread, with all inner searches. \
 RBF SVM, random forest and boosting are references; ranks and verdicts are about metrics.
 """
+BARS = ["required", "measured", "verdict"]
 
 
 def page(tasks: Sequence[Task], folder: Path, recommended: str) -> str:
@@ -57,7 +58,10 @@ def _group(tasks: Sequence[Task], table: Table, recommended: str, seed: int) -> 
         parts += _duels(table, recommended, [key for key in methods if key != recommended])
         if EUCLIDEAN in methods and recommended != EUCLIDEAN:
             parts += _tests(table, recommended, seed)
-        parts += _bars(table, recommended, metrics, seed)
+        n_rows = {name: size[0] for name, size in sizes.items()}
+        found = bars(table, n_rows, recommended, metrics, seed)
+        lines = text_table(BARS, [bar.cells(len(table)) for bar in found])
+        parts += ["### Bars\n", lines + "\n"]
     else:
         parts.append(f"There is no result of {label(recommended)}, so there are no verdicts.\n")
     return [*parts, *_choices(table, metrics)]
@@ -146,11 +150,6 @@ def _tests(table: Table, recommended: str, seed: int) -> list[str]:
         "McNemar's exact test; Holm's correction is over all data sets of the table.\n",
         text_table(header, rows) + "\n",
     ]
-
-
-def _bars(table: Table, recommended: str, metrics: Sequence[str], seed: int) -> list[str]:
-    rows = [bar.cells(len(table)) for bar in bars(table, recommended, metrics, seed)]
-    return ["### Bars\n", text_table(["required", "measured", "verdict"], rows) + "\n"]
 
 
 def _choices(table: Table, metrics: Sequence[str]) -> list[str]:

@@ -183,8 +183,6 @@ class Significance:
     ----------
     name : str
         The data set.
-    n_rows : int
-        Rows that were tested.
     only_first, only_second : int
         Rows on which only one method was right.
     pvalue, adjusted : float
@@ -192,7 +190,6 @@ class Significance:
     """
 
     name: str
-    n_rows: int
     only_first: int
     only_second: int
     pvalue: float
@@ -206,10 +203,11 @@ class Significance:
 def significance(table: Table, first: str, second: str, seed: int) -> list[Significance]:
     """Test two methods with one seed on each data set where both are complete."""
     names = common(table, (first, second))
-    pairs = [tuple(table[name][key].correct(seed) for key in (first, second)) for name in names]
-    tests = [mcnemar(*pair) for pair in pairs]
+    tests = [
+        mcnemar(*(table[name][key].correct(seed) for key in (first, second))) for name in names
+    ]
     adjusted = holm([test.pvalue for test in tests])
     return [
-        Significance(name, a.size, test.n_only_a, test.n_only_b, test.pvalue, float(after))
-        for name, (a, _), test, after in zip(names, pairs, tests, adjusted, strict=True)
+        Significance(name, test.n_only_a, test.n_only_b, test.pvalue, float(after))
+        for name, test, after in zip(names, tests, adjusted, strict=True)
     ]
