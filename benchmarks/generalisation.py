@@ -4,9 +4,10 @@
     python benchmarks/generalisation.py build/generalisation --methods euclidean,lmnn --seeds 0
 
 Five outer stratified folds and three seeds, at most 1,500 rows of a data set, columns standardised
-from the training part; the nearest training row decides. The paper group has 13 data sets; five of
-them are files of the folder ``dev`` in the directory that the environment variable LNML_DATA
-names. ``--other FOLDER`` adds the data sets of a folder, made by ``generalisation_suite/fetch.py``.
+from the training part, more than 100 of them replaced by principal components; the nearest training
+row decides. The paper group has 13 data sets; five of them are files of the folder ``dev`` in the
+directory that the environment variable LNML_DATA names. ``--other FOLDER`` adds the data sets of a
+folder, made by ``generalisation_suite/fetch.py``.
 
 The output folder keeps one small file for each data set, seed, fold and method. A run computes what
 is missing and what has failed, then writes the report. ``--variant 'loose=LMNN(tol=1e-2)'`` adds a

@@ -10,6 +10,7 @@ import numpy as np
 
 from generalisation_suite.bars import bars
 from generalisation_suite.methods import EUCLIDEAN, METHODS, label
+from generalisation_suite.sets import MOST_COLUMNS
 from generalisation_suite.summary import (
     Cell,
     Table,
@@ -26,8 +27,9 @@ from lnml.report.tables import text_table
 INTRODUCTION = """\
 `python benchmarks/generalisation.py` writes this page; nothing on it was written by hand. \
 Accuracies are in per cent: means over the outer folds ({folds}) and seeds {seeds}, ± the standard \
-deviation over seeds. Seconds are those of a whole fit on one thread, with all inner searches. \
-RBF SVM, random forest and boosting are references; ranks and verdicts are about metrics.
+deviation over seeds. Data sets of more than {columns} columns are taken on {columns} principal \
+components of the training part. Seconds are those of a whole fit on one thread, with all inner \
+searches. RBF SVM, random forest and boosting are references; ranks and verdicts are about metrics.
 """
 BARS = ["required", "measured", "verdict"]
 
@@ -38,7 +40,7 @@ def page(tasks: Sequence[Task], folder: Path, recommended: str) -> str:
     folds = len({task.fold for task in tasks})
     parts = [
         "# Generalisation\n",
-        INTRODUCTION.format(folds=folds, seeds=", ".join(map(str, seeds))),
+        INTRODUCTION.format(folds=folds, seeds=", ".join(map(str, seeds)), columns=MOST_COLUMNS),
         *_failures(tasks, folder),
     ]
     for group in dict.fromkeys(task.data.group for task in tasks):
