@@ -9,6 +9,8 @@ from lnml.version import __version__ as __version__
 # begin: written by docs/figures/make_tables.py
 if TYPE_CHECKING:
     from lnml.core.neighborhoods import Neighborhoods
+    from lnml.estimators.auto import AutoMetric
+    from lnml.estimators.averaged import AveragedMetric
     from lnml.estimators.itml import ITML
     from lnml.estimators.lmnn import LMNN
     from lnml.estimators.lnml import LNML
@@ -31,6 +33,8 @@ __all__ = [
     "MCML",
     "MMC",
     "NCA",
+    "AutoMetric",
+    "AveragedMetric",
     "Neighborhoods",
     "RelativeComparisons",
     "SupportVectorMetric",
@@ -42,6 +46,8 @@ __all__ = [
 # end: docs/figures/make_tables.py
 
 _MODULES = {entry.class_name: f"lnml.estimators.{entry.module}" for entry in LEARNERS} | {
+    "AutoMetric": "lnml.estimators.auto",
+    "AveragedMetric": "lnml.estimators.averaged",
     "LNML": "lnml.estimators.lnml",
     "LNMLCV": "lnml.estimators.lnml_cv",
     "Neighborhoods": "lnml.core.neighborhoods",

@@ -10,17 +10,16 @@ from sklearn.base import clone
 
 from lnml.estimators.base import MetricLearner
 from lnml.estimators.lnml import LNML
-from lnml.estimators.nca import NCA
 from lnml.learning.assignment import Sizes
 
 # docs/generalisation.md has the measurements behind all of these.
 PENALTIES = (0.01, 0.1, 0.0)
 FLEXIBLE_SIZES = (Sizes(1, 3, 5), Sizes(3, 3, 3))
-FIXED_SIZES = (Sizes(3, 3, 3), Sizes(5, 5, 5))
-# NCA, whose objective is a share of the rows, takes smaller ones.
-NCA_PENALTIES = (0.01, 0.001, 0.1)
-# Penalty of a base learner on its own, with neighbours by Euclidean distance.
-PLAIN_PENALTY = 0.1
+# For a learner that needs equal sizes (MCML): without a penalty such fits prove nothing.
+FIXED_PENALTIES = (0.1, 0.01)
+FIXED_SIZES = (Sizes(5, 5, 5),)
+# For a learner without neighbourhoods (NCA): its objective is a share of the rows.
+SOFT_PENALTIES = (0.01, 0.001, 0.1)
 # A candidate replaces the default if it is better by more than so many standard errors.
 CAREFUL = 1.0
 
@@ -54,7 +53,12 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    base: Any, penalties: Sequence[float], sizes: Sequence[Sizes], **parameters: Any
+    base: Any,
+    penalties: Sequence[float],
+    sizes: Sequence[Sizes],
+    *,
+    plain_first: bool,
+    **parameters: Any,
 ) -> list[Candidate]:
     """Return the candidates for a base learner; the first one is the default.
 
@@ -63,29 +67,24 @@ def candidates(
     base : estimator
         LMNN, MCML, NCA or another learner with a ``trace_penalty``.
     penalties : sequence of float
-        Penalties to try with learned neighbourhoods, or with NCA.
+        Penalties to try.
     sizes : sequence of Sizes
         Sizes of learned neighbourhoods; none for a learner that has none.
+    plain_first : bool
+        Whether the learner on its own comes first.
     **parameters
         Further parameters of :class:`lnml.LNML`.
     """
-    name, found = type(base).__name__, []
+    name = type(base).__name__
+    plain, learned = [], []
     for penalty in penalties:
         learner = clone(base).set_params(trace_penalty=penalty)
-        if not sizes:
-            found.append(Candidate({"method": name, "trace_penalty": penalty}, learner))
+        plain.append(Candidate({"method": name, "trace_penalty": penalty}, learner))
         for each in sizes:
             params = {"method": f"LN-{name}", "trace_penalty": penalty, **each._asdict()}
-            found.append(Candidate(params, LNML(learner, **each._asdict(), **parameters)))
-    if sizes:
-        plain = clone(base).set_params(trace_penalty=PLAIN_PENALTY)
-        found.append(Candidate({"method": name, "trace_penalty": PLAIN_PENALTY}, plain))
-    return [*found, Candidate({"method": "Euclidean"}, None)]
-
-
-def default_penalties(base: Any) -> tuple[float, ...]:
-    """Return the penalties to try for a base learner."""
-    return NCA_PENALTIES if isinstance(base, NCA) else PENALTIES
+            learned.append(Candidate(params, LNML(learner, **each._asdict(), **parameters)))
+    ordered = [*plain, *learned] if plain_first else [*learned, *plain]
+    return [*ordered, Candidate({"method": "Euclidean"}, None)]
 
 
 def can_be_coupled(base: Any) -> bool:
@@ -98,8 +97,8 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    index : int
-        The candidate.
+    best : int
+        Position of the candidate.
     gains, errors : ndarrays of shape (n_candidates,)
         Share of the rows left out on which each is right more often than the default, and
         its standard error.
@@ -107,7 +106,7 @@ class Choice(NamedTuple):
         A sentence.
     """
 
-    index: int
+    best: int
     gains: np.ndarray
     errors: np.ndarray
     reason: str
@@ -121,25 +120,24 @@ def choose(names: Sequence[str], correct: Sequence[np.ndarray | None]) -> Choice
     names : sequence of str
         The candidates.
     correct : sequence of ndarray of bool, shape (m,), or None
-        Whether each is right on the rows left out; None if it could not be fitted.
+        Whether each is right on the rows left out, or on the first of them; None if it could
+        not be fitted.
 
     Examples
     --------
     >>> import numpy as np
     >>> right = np.array([[1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 1]], dtype=bool)
-    >>> choose(["this", "that"], right).index, choose(["this", "that"], right[:, :3]).index
+    >>> choose(["this", "that"], right).best, choose(["this", "that"], right[:, :3]).best
     (1, 0)
     """
     default = correct[0]
     assert default is not None, "the default is always fitted"
-    count = max(default.size, 1)
     gains, errors = (np.full(len(correct), np.nan) for _ in range(2))
     for number, right in enumerate(correct):
-        if right is not None:
-            difference = right.astype(np.float64) - default
-            gains[number] = difference.sum() / count
-            errors[number] = np.sqrt(max((difference**2).sum() / count - gains[number] ** 2, 0.0))
-    errors /= np.sqrt(count)
+        if right is not None and right.size:
+            difference = right.astype(np.float64) - default[: right.size]
+            gains[number] = difference.mean()
+            errors[number] = difference.std() / np.sqrt(right.size)
     clear = np.flatnonzero((gains > 0.0) & (gains > CAREFUL * errors))
     if default.size == 0:
         return Choice(0, gains, errors, f"{names[0]}, the default: no rows could be left out")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from lnml.certificates import Certificate
@@ -19,7 +19,7 @@ from lnml.estimators.base import Learned
 from lnml.estimators.coupled import CoupledEstimator
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
-from lnml.estimators.subsamples import SubsampleFit, covariance_of, fit_record, fit_subsample
+from lnml.estimators.subsamples import SubsampleFit, covariance_of, fit_record, fit_subsamples
 from lnml.estimators.validation import check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
@@ -46,7 +46,7 @@ def mean_attributes(
     """Return the fitted attributes about the metrics that a mean is made of."""
     models = [fit.model for fit in fits]
     gaps = np.array([np.nan if fit.gap is None else fit.gap for fit in fits])
-    attributes = {
+    attributes: dict[str, Any] = {
         "estimators_": models,
         "subsamples_": subsamples[: len(fits)],
         "gaps_": gaps,
@@ -80,7 +80,7 @@ class AveragedMetric(MeanMetric):
         Processes over the fits, as in joblib.
     callback : callable, default=None
         Called after every fit with a :class:`lnml.core.monitor.FitState`; return True to
-        stop with the mean of the metrics so far. Fits in parallel are reported at the end.
+        stop with the mean of the metrics so far.
     verbose : int, default=0
         Show a live line on stderr.
     random_state : int, RandomState or None, default=0
@@ -196,15 +196,15 @@ class AveragedMetric(MeanMetric):
         monitor: Monitor,
     ) -> list[SubsampleFit]:
         """Fit all subsamples; report each."""
-        if self.n_jobs in (None, 1):
-            found = (fit_subsample(estimator, X, labels, part) for part in subsamples)
-        else:
-            jobs = (delayed(fit_subsample)(estimator, X, labels, part) for part in subsamples)
-            found = iter(Parallel(n_jobs=self.n_jobs)(jobs))
-        fits = []
-        for number, fit in enumerate(found):
-            fits.append(fit)
-            if monitor.step(fit_record(number, fit), fit.components.copy):
+        # As many at a time as there are processes, so that a callback can stop in between.
+        step = effective_n_jobs(self.n_jobs)
+        fits: list[SubsampleFit] = []
+        for lo in range(0, len(subsamples), step):
+            parts = subsamples[lo : lo + step]
+            for fit in fit_subsamples(estimator, X, labels, parts, n_jobs=self.n_jobs):
+                fits.append(fit)
+                stop = monitor.step(fit_record(len(fits) - 1, fit), fit.components.copy)
+            if stop:
                 break
         return fits
 

@@ -63,7 +63,8 @@ def results_table(params: list[dict[str, Any]], table: dict[str, np.ndarray]) ->
     params : list of dict
         Parameters of the candidates; one that lacks a parameter is masked there.
     table : dict of ndarray of shape (n_folds, n_candidates)
-        Numbers by name, ``test_score`` among them.
+        Numbers by name, ``test_score`` among them. Where one is NaN, the mean is, too, and
+        such candidates rank last.
     """
     results: dict[str, Any] = {"params": params}
     for name in dict.fromkeys(name for candidate in params for name in candidate):
@@ -74,7 +75,8 @@ def results_table(params: list[dict[str, Any]], table: dict[str, np.ndarray]) ->
         results[f"mean_{key}"], results[f"std_{key}"] = numbers.mean(axis=0), numbers.std(axis=0)
     for number, of_fold in enumerate(table["test_score"]):
         results[f"split{number}_test_score"] = of_fold
-    ranks = rankdata(-results["mean_test_score"], method="min")
+    scores = np.nan_to_num(results["mean_test_score"], nan=-np.inf)
+    ranks = rankdata(-scores, method="min")
     results["rank_test_score"] = ranks.astype(np.int32)
     return results
 

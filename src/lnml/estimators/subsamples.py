@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
 
 from lnml.kernels.tensors import host_array
 from lnml.kernels.training import TrainingSet
@@ -21,7 +22,7 @@ class SubsampleFit(NamedTuple):
 
     Attributes
     ----------
-    model : estimator
+    model : estimator or None
         Fitted to the subsample.
     components : ndarray of shape (r, d)
         Its metric, in float64.
@@ -53,8 +54,8 @@ def fit_subsample(
 
     Parameters
     ----------
-    estimator : estimator
-        The metric learner.
+    estimator : estimator or None
+        The metric learner; None for the Euclidean metric.
     X : array or tensor of shape (n, d)
         All rows.
     labels : ndarray of shape (n,)
@@ -64,19 +65,36 @@ def fit_subsample(
     votes : sequence of int
         Numbers of voters to judge by; none if nothing is judged.
     """
+    out = np.setdiff1d(np.arange(len(labels)), rows)
+    correct = np.zeros((len(votes), out.size), dtype=bool)
     start = time.perf_counter()
+    if estimator is None:
+        if votes and out.size:
+            correct = vote_correct(X[rows], labels[rows], X[out], labels[out], votes)
+        return SubsampleFit(None, np.eye(X.shape[1]), correct, 0.0)
     with warnings.catch_warnings():
         # Few rounds are meant to be few; what a fit proves, its gap says.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = clone(estimator).fit(X[rows], labels[rows])
     seconds = time.perf_counter() - start
     components = np.asarray(host_array(model.components_), dtype=np.float64)
-    out = np.setdiff1d(np.arange(len(labels)), rows)
-    correct = np.zeros((len(votes), out.size), dtype=bool)
     if votes and out.size:
         inside, outside = model.transform(X[rows]), model.transform(X[out])
         correct = vote_correct(inside, labels[rows], outside, labels[out], votes)
     return SubsampleFit(model, components, correct, seconds)
+
+
+def fit_subsamples(
+    estimator: Any,
+    X: Any,
+    labels: np.ndarray,
+    subsamples: Sequence[np.ndarray],
+    votes: Sequence[int] = (),
+    n_jobs: int | None = None,
+) -> list[SubsampleFit]:
+    """Fit an estimator to some subsamples, in ``n_jobs`` processes; see :func:`fit_subsample`."""
+    jobs = (delayed(fit_subsample)(estimator, X, labels, part, votes) for part in subsamples)
+    return list(Parallel(n_jobs=n_jobs)(jobs))
 
 
 def covariance_of(training: TrainingSet) -> np.ndarray:

@@ -1,0 +1,245 @@
+"""The estimator to start with: a metric that was chosen with care."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from lnml.core.checks import check_between, check_integer, check_not_negative
+from lnml.core.monitor import Monitor
+from lnml.core.solution import Solution
+from lnml.estimators.auto_candidates import (
+    FIXED_PENALTIES,
+    FIXED_SIZES,
+    FLEXIBLE_SIZES,
+    PENALTIES,
+    SOFT_PENALTIES,
+    Candidate,
+    can_be_coupled,
+    candidates,
+)
+from lnml.estimators.auto_search import CandidateSearch
+from lnml.estimators.averaged import MeanMetric, all_met, mean_attributes, on_device
+from lnml.estimators.base import Learned
+from lnml.estimators.coupled import coupled
+from lnml.estimators.lmnn import LMNN
+from lnml.estimators.subsamples import covariance_of
+from lnml.estimators.validation import TrainingRows, check_training_data, refuse_unknown
+from lnml.kernels.protocol import Kernels
+from lnml.kernels.training import TrainingSet
+from lnml.learning.assignment import Sizes, check_sizes
+from lnml.learning.averages import mean_components
+from lnml.learning.coupling import Coupling
+
+
+class AutoMetric(MeanMetric):
+    """The metric to start with: learned, averaged and chosen with care.
+
+    Candidates are learned neighbourhoods of a few sizes and penalties, the base learner on its
+    own, and the Euclidean metric. Each is fitted to a few subsamples and judged by the rows left
+    out. The default candidate is taken, unless another one is better by more than the noise of
+    that judgement. The metric is the mean over the subsamples, so that nothing is fitted twice.
+    Scale the columns first, for example with :class:`sklearn.preprocessing.StandardScaler`.
+    docs/generalisation.md shows what to expect.
+
+    Parameters
+    ----------
+    estimator : metric learner, default=None
+        The base learner: LMNN (the default), MCML, NCA, or another one with a
+        ``trace_penalty``, which is set here.
+    trace_penalties : sequence of float, default=None
+        Penalties to try; the first belongs to the default candidate. By default 0.01, 0.1 and
+        0; for MCML 0.1 and 0.01, for NCA 0.01, 0.001 and 0.1.
+    sizes : sequence of (k_min, k_av, k_max), default=None
+        Sizes of learned neighbourhoods to try; the first belongs to the default candidate. By
+        default (1, 3, 5) and (3, 3, 3). For a base learner that needs equal sizes (MCML) it is
+        (5, 5, 5), and the default is the learner on its own. NCA has no neighbourhoods.
+    n_neighbors : int or 'auto', default='auto'
+        Neighbours that vote. Candidates are judged by that vote, or by the nearest neighbour
+        alone if it is 'auto'; then ``n_neighbors_`` is chosen for the best one.
+    n_subsamples : int, default=4
+        Number of subsamples, at least 2. Each leaves out another part of the rows.
+    search_rows : int or None, default=10000
+        Candidates are compared on so many rows at most, a stratified sample. The chosen one is
+        then fitted to subsamples of all rows. None for all.
+    max_rounds : int, default=10
+        Most rounds of LNML in a fit.
+    tol : float, default=1e-2
+        Largest relative duality gap of a fit.
+    n_jobs : int, default=None
+        Processes over the fits of a candidate, as in joblib.
+    callback : callable, default=None
+        Called after every candidate with a :class:`lnml.core.monitor.FitState`; return True to
+        choose from the candidates so far.
+    verbose : int, default=0
+        Show a live line on stderr.
+    random_state : int, RandomState or None, default=0
+        Seed of the subsamples.
+    device : str, torch.device or None, default=None
+        Where the fits run, as in :class:`lnml.LNML`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (r, d)
+        L of the mean metric; see :class:`lnml.AveragedMetric`.
+    n_neighbors_ : int
+        Neighbours that should vote.
+    best_params_ : dict
+        The choice: ``method``, and ``trace_penalty``, ``k_min``, ``k_av``, ``k_max`` where it
+        has them.
+    best_index_ : int
+        Its position in ``cv_results_``.
+    best_score_ : float
+        Share of the rows left out that its nearest neighbours classify correctly.
+    reason_ : str
+        The choice and why it was made, in a sentence.
+    cv_results_ : dict
+        As in :class:`sklearn.model_selection.GridSearchCV`. A split is a subsample. A candidate
+        that is no better than the default on the first half of the splits is not fitted to the
+        others: it has NaN there, and as its mean. ``gain`` is the difference in accuracy from the
+        default on the rows that both were judged by, ``gain_error`` its standard error.
+    estimators_, subsamples_, gaps_, target_shares_, objective_, duality_gap_, certificate_
+        As in :class:`lnml.AveragedMetric`. The Euclidean metric has no ``estimators_``.
+    converged_ : bool
+        Whether all fits of the choice met their tolerance.
+    history_ : list of dict
+        One record per candidate: its params, score, gap (the largest), seconds.
+    n_iter_ : int
+        Number of candidates.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from lnml import AutoMetric
+    >>> from lnml.datasets import load_dataset
+    >>> from sklearn.preprocessing import scale
+    >>> balance = load_dataset("balance_scale")
+    >>> model = AutoMetric().fit(scale(balance.data), balance.target)
+    >>> model.best_params_["method"]
+    'LN-LMNN'
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        trace_penalties: Any = None,
+        sizes: Any = None,
+        n_neighbors: Any = "auto",
+        n_subsamples: int = 4,
+        search_rows: int | None = 10_000,
+        max_rounds: int = 10,
+        tol: float = 1e-2,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+        device: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.trace_penalties = trace_penalties
+        self.sizes = sizes
+        self.n_neighbors = n_neighbors
+        self.n_subsamples = n_subsamples
+        self.search_rows = search_rows
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
+        """Choose a metric.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n, d)
+            Training data, float32 or float64 (others become float64).
+        y : array-like of shape (n,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        refuse_unknown(type(self).__name__, unknown, "X and y")
+
+        def learn(kernels: Kernels, monitor: Monitor) -> Learned:
+            rows = check_training_data(self, X, y)
+            grid = self._grid(rows, kernels)
+            search = CandidateSearch(grid, rows, **self._settings())
+            chosen = search.run(monitor)
+            training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
+            metrics = [fit.components for fit in chosen] or [np.eye(training.points.n_features)]
+            components = mean_components(metrics, covariance_of(training))
+            solution = Solution(
+                components,
+                np.nan,
+                converged=all_met(chosen),
+                history=monitor.history,
+                stopped=monitor.stopped,
+            )
+            attributes = {
+                **mean_attributes(chosen, search.subsamples, len(rows.codes)),
+                **search.attributes(),
+                "classes_": rows.classes,
+            }
+            return Learned(solution, training.points.dtype, attributes, limit="")
+
+        return self._fit(X, learn)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return how candidates are compared, checked."""
+        names = ("n_subsamples", "n_neighbors", "search_rows", "n_jobs", "random_state")
+        check_integer("n_subsamples", self.n_subsamples, 2)
+        if self.search_rows is not None:
+            check_integer("search_rows", self.search_rows, 2)
+        if self.n_neighbors != "auto":
+            check_integer("n_neighbors", self.n_neighbors, 1)
+        return {name: getattr(self, name) for name in names}
+
+    def _grid(self, rows: TrainingRows, kernels: Kernels) -> list[Candidate]:
+        """Check the parameters and return the candidates, the default first."""
+        base = LMNN() if self.estimator is None else clone(self.estimator)
+        if "trace_penalty" not in getattr(base, "get_params", dict)():
+            raise TypeError(
+                f"AutoMetric cannot use {type(base).__name__}: it needs a metric learner with a "
+                f"trace_penalty, such as LMNN, MCML or NCA"
+            )
+        base = on_device(base.set_params(tol=check_between("tol", self.tol, 0.0, 1.0)), self.device)
+        base.check_parameters()
+        penalties: Sequence[float] = SOFT_PENALTIES
+        sizes: Sequence[Sizes] = ()
+        fixed = True
+        if can_be_coupled(base):
+            coupling = coupled(clone(base), rows.X, rows.codes, kernels)
+            fixed = coupling.problem(FIXED_SIZES[0]).fixed_row_sizes
+            penalties = FIXED_PENALTIES if fixed else PENALTIES
+            sizes = self._sizes(coupling, FIXED_SIZES if fixed else FLEXIBLE_SIZES)
+        elif self.sizes is not None:
+            raise ValueError(f"sizes do not go with {type(base).__name__}: it has no targets")
+        if self.trace_penalties is not None:
+            penalties = [check_not_negative("trace_penalties", p) for p in self.trace_penalties]
+        if not penalties:
+            raise ValueError("trace_penalties is empty: name at least one, or use None")
+        max_rounds = check_integer("max_rounds", self.max_rounds, 1)
+        return candidates(
+            base, penalties, sizes, plain_first=fixed, max_rounds=max_rounds, tol=self.tol
+        )
+
+    def _sizes(self, coupling: Coupling, usual: Sequence[Sizes]) -> Sequence[Sizes]:
+        """Return the sizes of neighbourhoods to try, checked."""
+        if self.sizes is None:
+            return usual
+        found = [check_sizes(*each) for each in self.sizes]
+        if not found:
+            raise ValueError("sizes is empty: name at least one (k_min, k_av, k_max), or use None")
+        for each in found:
+            coupling.check(each)
+        return found
