@@ -69,6 +69,7 @@ METHODS: dict[str, Method] = {
         lambda seed: seeded(lnml.AveragedMetric(lnml.LNML(lnml.LMNN(trace_penalty=0.1))), seed),
         30.0,
     ),
+    "default": Method("AveragedMetric", lambda seed: seeded(lnml.AveragedMetric(), seed), 10.0),
     RECOMMENDED: Method("AutoMetric", lambda seed: seeded(lnml.AutoMetric(), seed), 60.0),
     "svm": Method("RBF SVM", _svm, 1.0, is_classifier=True),
     "forest": Method(
