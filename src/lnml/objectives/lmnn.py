@@ -11,7 +11,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
 from lnml.objectives.large_proof import prove_large
 from lnml.objectives.margins import sample_margins
-from lnml.objectives.trace import Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
 from lnml.objectives.triplets import TripletObjective
@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 ESCAPE_THRESHOLD = 1e-4
 
 
-class LMNNObjective(TripletObjective):
+class LMNNObjective(TripletObjective, PenalisedObjective):
     """Sum over targets of (1 - mu) D_ij + mu * sum over impostors of [1 + D_ij - D_il]+.
 
     Parameters
@@ -51,13 +51,16 @@ class LMNNObjective(TripletObjective):
 
     def task(self, targets: Pattern) -> LMNNTask:
         """Return the task in coordinates where the pull scatter is the identity."""
-        kernels, points = self.training.kernels, self.training.points
-        conditioning = whiten_pull(kernels, points, targets, ridge=self.ridge.weight)
-        task = LMNNTask(
-            kernels, conditioning, targets, self.hinge_weight, self.impostors, self.ridge.weight
-        )
-        self.ridge.refuse_zero(task)
+        task: LMNNTask = self.not_at_zero(targets)
         return task
+
+    def penalised(self, targets: Pattern, ridge: Ridge) -> LMNNTask:
+        """See :class:`lnml.objectives.trace.PenalisedObjective`."""
+        kernels, points = self.training.kernels, self.training.points
+        conditioning = whiten_pull(kernels, points, targets, ridge=ridge.weight)
+        return LMNNTask(
+            kernels, conditioning, targets, self.hinge_weight, self.impostors, ridge.weight
+        )
 
     def metric_value(self, finished: FinishedTriplets) -> Value:
         """Return the pull, from the distances of the target pairs, and the penalty."""
