@@ -78,12 +78,15 @@ def learners_of(number, count):
     return [names[(turn * count + number + i) % len(names)] for i in range(count)]
 
 
-def fit(name, X, y, rng):
+def fit(name, X, y, rng, penalty=0.0):
     """Fit a learner; return the model, the objective, and messages of its warnings.
 
-    ITML does not say which pairs it drew, so the referee draws them.
+    ITML does not say which pairs it drew, so the referee draws them. A trace penalty is set for
+    learners that have one.
     """
     estimator = LEARNERS[name]()
+    if penalty:
+        (estimator.estimator if name == "LNML" else estimator).set_params(trace_penalty=penalty)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if name == "ITML":
@@ -107,7 +110,7 @@ def _pairs(X, y, rng, count=80):
     return np.stack([X[first], X[second]], axis=1), y[first] == y[second]
 
 
-def judge(problem, learner, *, n_maps=2, refit=False, given=None):
+def judge(problem, learner, *, n_maps=2, refit=False, given=None, penalty=0.0):
     """Fit a learner to a problem and check all that it claims.
 
     Parameters
@@ -122,12 +125,14 @@ def judge(problem, learner, *, n_maps=2, refit=False, given=None):
         Whether the library's own fit in changed columns is a witness, too.
     given : callable, optional
         From the fitted model, its objective and the data to other witnesses.
+    penalty : float
+        ``trace_penalty`` of the learner.
     """
     rng = np.random.default_rng([problem.number, list(LEARNERS).index(learner)])
     verdict = Verdict(learner, problem.pattern, problem.name)
     X, y = problem.X, problem.y
     try:
-        model, objective, told = fit(learner, X, y, rng)
+        model, objective, told = fit(learner, X, y, rng, *([penalty] if penalty else []))
     except ValueError as error:
         verdict.refusal = str(error)
         return verdict

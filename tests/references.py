@@ -57,12 +57,15 @@ class Objective:
         Whether only metrics of full rank are allowed.
     kinks : bool
         Whether the objective has kinks.
+    trace : float
+        Factor of tr M, where there is a trace penalty (docs/trace_penalty.md).
     """
 
     diagonal = False
     regular = False
     kinks = False
     at_zero = None
+    trace = 0.0
 
     def __init__(self, V):
         self.V = V
@@ -85,11 +88,11 @@ class Objective:
 
     def free(self, L):
         """Value of the part that depends on M alone, and its gradient in M."""
-        return L.dtype.type(0), np.zeros((L.shape[1], L.shape[1]), dtype=L.dtype)
+        return self.trace * (L**2).sum(), L.dtype.type(self.trace) * np.eye(L.shape[1])
 
     def free_allowance(self, L):
         """What rounding may change of that."""
-        return 0.0
+        return (L.size + 4) * UNIT * self.trace * (L**2).sum()
 
     def at(self, components):
         """Evaluate at components exactly as they are, whatever their type."""
@@ -153,7 +156,9 @@ class Hinges(Objective):
 
     def free_allowance(self, L):
         M, absolute = L.T @ L, np.abs(L).T @ np.abs(L)
-        return 2 * (len(L) + 2) * UNIT * (np.abs(M) * absolute).sum() if self.norm else 0.0
+        if not self.norm:
+            return super().free_allowance(L)
+        return 2 * (len(L) + 2) * UNIT * (np.abs(M) * absolute).sum()
 
 
 class Divergence(Objective):
@@ -187,13 +192,17 @@ class Divergence(Objective):
 class RootRatio(Objective):
     """MMC: D over similar pairs, at the multiple of M whose dissimilar roots sum to one.
 
-    The best multiple of M has the objective <S, M> / (sum of roots)^2 (docs/mmc.md).
+    The best multiple of M has the objective <S, M> / (sum of roots)^2 (docs/mmc.md). A trace
+    penalty t is like one more similar pair along each axis, of length sqrt(t).
     """
 
-    def __init__(self, X, y, P=None, diagonal=False):
-        super().__init__(all_differences(X))
-        self.similar = (same_class(y) if P is None else np.asarray(P) != 0).ravel()
-        self.apart = (y[:, None] != y).ravel()
+    def __init__(self, X, y, P=None, diagonal=False, trace=0.0):
+        V = all_differences(X)
+        axes = np.sqrt(LONG(trace)) * np.eye(V.shape[1], dtype=LONG)
+        super().__init__(np.vstack([V, axes]))
+        similar = (same_class(y) if P is None else np.asarray(P) != 0).ravel()
+        self.similar = np.concatenate([similar, np.ones(len(axes), dtype=bool)])
+        self.apart = np.concatenate([(y[:, None] != y).ravel(), np.zeros(len(axes), dtype=bool)])
         self.diagonal = diagonal
         # The floor is 1e-12 of the Euclidean objective.
         euclidean = self.terms((self.V**2).sum(axis=1))[0]
@@ -312,20 +321,49 @@ def inverse_and_log_det(L):
     return A[:, d:], log_det
 
 
+def trace_unit(X, weight):
+    """2 W v for a weight W: v is the mean variance over the directions in which rows vary.
+
+    Columns are standardised first. Rows do not vary along a direction if the rounding of the
+    largest values of its columns explains their spread (docs/lmnn.md).
+    """
+    rounding = np.finfo(np.asarray(X).dtype).eps / 2
+    X = np.asarray(X).astype(LONG)
+    X = X[:, (X != X[0]).any(axis=0)]
+    deviations = X - X.mean(axis=0)
+    spread = np.sqrt((deviations**2).mean(axis=0))
+    noise = rounding * np.abs(X).max(axis=0) / spread
+    _, sizes, directions = np.linalg.svd((deviations / spread).astype(float), full_matrices=False)
+    explained = np.sqrt((directions**2) @ (noise.astype(float) ** 2))
+    # The singular values themselves are rounded, in float64.
+    least = np.maximum(6 * np.sqrt(len(X)) * explained, 1e-14 * len(X) * sizes[0])
+    return 2 * weight * (spread**2).sum() / (sizes > least).sum()
+
+
+def trace_weight(name, penalty, X, y, P=None):
+    """Factor of tr M for a ``trace_penalty``, beside a pull of weight one."""
+    P = same_class(y) if P is None else np.asarray(P) != 0
+    rows, pairs = (P.sum(axis=1) > 0).sum(), P.sum()
+    weight = {"MCML": rows, "NCA": len(y)}.get(name, pairs)
+    return penalty * trace_unit(X, weight) if penalty else LONG(0)
+
+
 def of_rows(model, name, X, y):
     """The objective that a fit to rows and classes claims to have minimised."""
     y = np.asarray(y)
     P = model.target_neighbors_.toarray() if hasattr(model, "target_neighbors_") else None
+    base = model.estimator_ if name == "LNML" else model
+    trace = trace_weight(name, getattr(base, "trace_penalty", 0.0), X, y, P)
     if name in ("LMNN", "LNML"):
-        mu = (model.estimator_ if name == "LNML" else model).push_weight
-        return Hinges(X, y, P, pull=1.0 - mu, push=mu)
+        mu = base.push_weight
+        objective = Hinges(X, y, P, pull=1.0 - mu, push=mu)
+        objective.trace = (1.0 - mu) * trace
+        return objective
     if name in ("SupportVectorMetric", "RelativeComparisons"):
         only_weights = name == "RelativeComparisons"
         return Hinges(X, y, P, pull=0.0, push=model.C, norm=True, diagonal=only_weights)
-    if name == "MCML":
-        return Divergence(X, y, P)
     if name.startswith("MMC"):
-        return RootRatio(X, y, P, diagonal=model.diagonal)
-    if name == "NCA":
-        return Choice(X, y)
-    raise ValueError(f"no reference for {name}")
+        return RootRatio(X, y, P, diagonal=model.diagonal, trace=trace)
+    objective = {"MCML": lambda: Divergence(X, y, P), "NCA": lambda: Choice(X, y)}[name]()
+    objective.trace = trace
+    return objective

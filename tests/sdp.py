@@ -18,12 +18,12 @@ def _solve(objective, constraints=()):
     return float(value)
 
 
-def lmnn_optimum(X, y, P, push_weight):
-    """Least LMNN objective over positive semidefinite M."""
-    return lmnn_solution(X, y, P, push_weight)[0]
+def lmnn_optimum(X, y, P, push_weight, trace=0.0):
+    """Least LMNN objective over positive semidefinite M; ``trace`` is a factor of tr M."""
+    return lmnn_solution(X, y, P, push_weight, trace)[0]
 
 
-def lmnn_solution(X, y, P, push_weight):
+def lmnn_solution(X, y, P, push_weight, trace=0.0):
     """The same, and M."""
     d = X.shape[1]
     outer = _outer_differences(X)
@@ -32,7 +32,7 @@ def lmnn_solution(X, y, P, push_weight):
     i, j, l = triplets(P, y)
     pull = (1.0 - push_weight) * (P[:, :, None] * outer).sum(axis=(0, 1)) @ m
     push = push_weight * cp.sum(cp.pos(1.0 + (outer[i, j] - outer[i, l]) @ m))
-    return _solve(pull + push), M.value
+    return _solve(pull + push + trace * cp.trace(M)), M.value
 
 
 def itml_optimum(vectors, similar, bounds, gamma):
@@ -70,12 +70,12 @@ def mmc_solution(S, differences, diagonal=False):
     return _solve(-cp.sum(cp.sqrt(squares)), [similar <= 1.0]) ** -2, M.value
 
 
-def mcml_optimum(X, P):
-    """Least sum of KL divergences over positive semidefinite M."""
-    return mcml_solution(X, P)[0]
+def mcml_optimum(X, P, trace=0.0):
+    """Least sum of KL divergences over positive semidefinite M; ``trace`` is a factor of tr M."""
+    return mcml_solution(X, P, trace)[0]
 
 
-def mcml_solution(X, P):
+def mcml_solution(X, P, trace=0.0):
     """The same, and M."""
     n, d = X.shape
     outer = _outer_differences(X)
@@ -86,7 +86,7 @@ def mcml_solution(X, P):
         k = P[i].sum()
         others = np.arange(n) != i
         total += (P[i] / k) @ outer[i] @ m + cp.log_sum_exp(-outer[i, others] @ m) - np.log(k)
-    return _solve(total), M.value
+    return _solve(total + trace * cp.trace(M)), M.value
 
 
 def frobenius_optimum(near, far, C, basis=None):

@@ -127,9 +127,10 @@ def mcml_bound(problem: Problem) -> LONG:
     """
     certificate, n = problem.certificate, problem.n_rows
     shares = certificate.duals["dual_shares"].astype(LONG)
-    rest = 1 - shares.sum()
-    demand((shares >= 0).all() and rest >= -ROUNDED, "the dual shares are not a mixture")
-    rest = np.maximum(rest, 0)
+    total_share = shares.sum()
+    demand((shares >= 0).all() and total_share <= 1 + ROUNDED, "the dual shares are not a mixture")
+    shares = shares / np.maximum(total_share, 1)
+    rest = np.maximum(1 - total_share, 0)
     duals = [Softmax.of(problem.images(L)) for L in certificate.duals["dual_components"]]
     sizes = np.bincount(problem.targets[:, 0], minlength=n)
     # Rows without targets do not count.

@@ -1,8 +1,8 @@
 """The trace penalty, t tr M, which LMNN, MCML and MMC may have beside their pull.
 
-Let U be the directions that are left out and P the projection on what is orthogonal to them.
-Rows do not differ along U, so PMP has the same distances as M, and no larger trace. And
-tr PMP = <(PW)^T PW, A> for PMP = PW A (PW)^T.
+Coordinates W of such a proof are a basis of all metrics of some columns, and rows do not differ
+in the others. Let M be a metric and M' = W A W^T its part in these columns: it has the same
+distances as M, no larger trace, and tr M' = <W^T W, A>.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from lnml.certificates.arithmetic import LONG, gamma
-from lnml.certificates.coordinates import without
 from lnml.certificates.matrices import Matrix
-from lnml.certificates.problem import Problem
+from lnml.certificates.problem import Problem, demand
 
 
 def trace_weight(problem: Problem) -> LONG:
@@ -26,10 +25,15 @@ def trace_value(problem: Problem, components: np.ndarray) -> LONG:
 
 
 def with_trace(problem: Problem, scatter: Matrix, factor: LONG | int = 1) -> Matrix:
-    """Return a matrix in coordinates W plus factor * t (PW)^T PW."""
+    """Return a matrix in coordinates W plus factor * t W^T W."""
     weight = LONG(factor * trace_weight(problem))
     if weight == 0:
         return scatter
-    W = without(problem.left_out, problem.certificate.coordinates.astype(LONG))
+    W = problem.certificate.coordinates.astype(LONG)
+    # Other directions would have to be projected on, and rounding could pass for a trace.
+    demand(
+        np.count_nonzero(W.any(axis=1)) == W.shape[1],
+        "with a trace penalty, coordinates may leave out nothing but columns",
+    )
     sizes = np.abs(W).T @ np.abs(W)
     return scatter.plus(Matrix(weight * (W.T @ W), weight * gamma(2 * len(W) + 8) * sizes))

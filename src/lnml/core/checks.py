@@ -6,6 +6,9 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
+# Beside the scatter of target pairs, a smaller trace penalty would be rounding.
+LEAST_PENALTY = 1e-12
+
 
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return a whole number >= least, or say what is wrong."""
@@ -14,10 +17,14 @@ def check_integer(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_not_negative(name: str, value: Any) -> float:
-    """Return a finite number >= 0, or say what is wrong."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) < inf:
-        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+def check_trace_penalty(value: Any) -> float:
+    """Return a penalty, zero or large enough to be seen beside rounding, or say what is wrong."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not (value == 0.0 or LEAST_PENALTY <= float(value) < inf):
+        raise ValueError(
+            f"trace_penalty must be 0 or a finite number >= {LEAST_PENALTY:g} (smaller ones are "
+            f"lost in rounding), got {value!r}"
+        )
     return float(value)
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -69,6 +69,13 @@ class Learned:
     limit_value: Any = None
     order: np.ndarray | None = None
     certificate: Certificate | None = None
+
+
+class Prepared(NamedTuple):
+    """Training data on the device, and target neighbours; None where classes stand for them."""
+
+    training: TrainingSet
+    targets: Neighborhoods | None
 
 
 class MetricEstimator(MahalanobisMetric):
@@ -197,6 +204,12 @@ class ComponentsLearner(MetricEstimator):
             return warm_components(self.components_, (rank, d))
         return initial_components(self.init, rank, X, codes, self.random_state)
 
+    def _prepared(self, rows: TrainingRows, kernels: Kernels, given: Any) -> Prepared:
+        """Bring checked rows, and target neighbours if there are any, to the device."""
+        if given is not None:
+            raise ValueError(f"{type(self).__name__} has no target_neighbors: leave them out")
+        return Prepared(TrainingSet.from_labels(rows.X, rows.codes, kernels), None)
+
 
 class MetricLearner(ComponentsLearner, ABC):
     """Base of the estimators that learn a metric from given neighbourhoods.
@@ -235,12 +248,8 @@ class MetricLearner(ComponentsLearner, ABC):
         def learn(kernels: Kernels, monitor: Monitor) -> Learned:
             rows = check_training_data(self, X, y)
             self.check_parameters()
-            training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
             components = self.initial_components(rows.X, rows.codes)
-            targets = self._targets(training, rows, target_neighbors)
-            if targets is not None:
-                n_rows = int((targets.sizes > 0).sum())
-                training = replace(training, n_target_pairs=targets.size, n_target_rows=n_rows)
+            training, targets = self._prepared(rows, kernels, target_neighbors)
             problem = resumable(self.metric_problem(training))
             solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
             attributes = {"classes_": rows.classes, **target_attributes(targets, training)}
@@ -248,14 +257,18 @@ class MetricLearner(ComponentsLearner, ABC):
 
         return self._fit(X, learn)
 
-    def _targets(
-        self, training: TrainingSet, rows: TrainingRows, given: Any
-    ) -> Neighborhoods | None:
-        """Target neighbours on the device: those given, or the default ones."""
+    def _prepared(self, rows: TrainingRows, kernels: Kernels, given: Any) -> Prepared:
+        """Bring checked rows and target neighbours to the device: those given, or the default."""
+        training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
         if given is None:
-            return self.default_targets(training, rows.labels)
-        checked = check_target_neighbors(given, rows.codes)
-        return training.kernels.pattern(checked.renumbered(np.argsort(training.order)))
+            targets = self.default_targets(training, rows.labels)
+        else:
+            checked = check_target_neighbors(given, rows.codes)
+            targets = kernels.pattern(checked.renumbered(np.argsort(training.order)))
+        if targets is not None:
+            n_rows = int((targets.sizes > 0).sum())
+            training = replace(training, n_target_pairs=targets.size, n_target_rows=n_rows)
+        return Prepared(training, targets)
 
 
 def check_limits(estimator: Any) -> None:

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.checks import check_between, check_not_negative
+from lnml.core.checks import check_between, check_trace_penalty
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.base import MetricLearner, check_limits, nearest_targets
+from lnml.estimators.penalised import TracePenalised
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.lmnn import LMNNObjective
 from lnml.solvers.problem import ObjectiveProblem
 
 
-class LMNN(MetricLearner):
+class LMNN(TracePenalised, MetricLearner):
     """Large margin nearest neighbours, solved to a proved optimality gap.
 
     Pulls every row towards its target neighbours and pushes rows of other
@@ -36,7 +37,8 @@ class LMNN(MetricLearner):
         rho. Adds ``(1 - mu) * rho * 2 P v * trace(M)``, P the number of target pairs
         and v the mean variance of the data: as if there were ``rho * P`` more pairs in
         random directions. 0.1 protects well against overfitting where the columns
-        have similar scales (docs/trace_penalty.md).
+        have similar scales (docs/trace_penalty.md). It must be below
+        ``max_trace_penalty(X, y)``.
     n_components : int, default=None
         Rows of L, at most the number of features (the default). Fewer give a
         metric of low rank: the problem is then not convex, ``duality_gap_`` is
@@ -140,12 +142,15 @@ class LMNN(MetricLearner):
         """Refuse bad parameters before any work."""
         check_limits(self)
         check_between("push_weight", self.push_weight, 0.0, 1.0)
-        check_not_negative("trace_penalty", self.trace_penalty)
+        check_trace_penalty(self.trace_penalty)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the LMNN problem over the training data."""
-        objective = LMNNObjective(training, self.push_weight, float(self.trace_penalty))
-        return ObjectiveProblem(objective, self.max_iter)
+        return ObjectiveProblem(self.penalised_objective(training), self.max_iter)
+
+    def penalised_objective(self, training: TrainingSet) -> LMNNObjective:
+        """Return the LMNN objective over the training data."""
+        return LMNNObjective(training, self.push_weight, float(self.trace_penalty))
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
         """Return the nearest rows of the same class by Euclidean distance."""

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.checks import check_not_negative
+from lnml.core.checks import check_trace_penalty
 from lnml.estimators.base import MetricLearner, check_limits
+from lnml.estimators.penalised import TracePenalised
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.mcml import MCMLObjective
 from lnml.solvers.problem import ObjectiveProblem
 
 
-class MCML(MetricLearner):
+class MCML(TracePenalised, MetricLearner):
     """Maximally collapsing metric learning, with a proved optimality gap.
 
     Every row chooses a neighbour at random, near ones more often:
@@ -30,7 +31,8 @@ class MCML(MetricLearner):
     ----------
     trace_penalty : float, default=0.0
         rho. Adds ``rho * 2 n v * trace(M)``, n the number of rows with targets and v the
-        mean variance of the data, against overfitting (docs/trace_penalty.md).
+        mean variance of the data, against overfitting (docs/trace_penalty.md). It must be
+        below ``max_trace_penalty(X, y)``.
     n_components : int, default=None
         Rows of L, at most the number of features (the default). With fewer rows
         the solver has no barrier (docs/mcml.md): the bound behind ``duality_gap_``
@@ -123,12 +125,15 @@ class MCML(MetricLearner):
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
         check_limits(self)
-        check_not_negative("trace_penalty", self.trace_penalty)
+        check_trace_penalty(self.trace_penalty)
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the MCML problem over the training data."""
-        objective = MCMLObjective(training, float(self.trace_penalty))
-        return ObjectiveProblem(objective, self.max_iter)
+        return ObjectiveProblem(self.penalised_objective(training), self.max_iter)
+
+    def penalised_objective(self, training: TrainingSet) -> MCMLObjective:
+        """Return the MCML objective over the training data."""
+        return MCMLObjective(training, float(self.trace_penalty))
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> None:
         """All rows of the same class are targets; that needs no graph."""

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lnml.core.checks import check_not_negative
+from lnml.core.checks import check_trace_penalty
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.base import Learned, MetricLearner, check_limits, nearest_targets
@@ -151,7 +151,7 @@ class MMC(MetricLearner):
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
         check_limits(self)
-        check_not_negative("trace_penalty", self.trace_penalty)
+        check_trace_penalty(self.trace_penalty)
         if not isinstance(self.diagonal, bool | np.bool_):
             raise ValueError(f"diagonal must be True or False, got {self.diagonal!r}")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from lnml.core.checks import check_not_negative
+from lnml.core.checks import check_trace_penalty
 from lnml.core.monitor import Monitor
-from lnml.estimators.base import ComponentsLearner, Learned, check_limits
+from lnml.estimators.base import Learned, check_limits
+from lnml.estimators.penalised import TracePenalised
 from lnml.estimators.validation import check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
@@ -14,7 +15,7 @@ from lnml.objectives.nca import NCAObjective
 from lnml.solvers.path import solve
 
 
-class NCA(ComponentsLearner):
+class NCA(TracePenalised):
     """Neighbourhood components analysis.
 
     Every row chooses a neighbour at random, near ones more often:
@@ -27,7 +28,8 @@ class NCA(ComponentsLearner):
     ----------
     trace_penalty : float, default=0.0
         rho. Adds ``rho * 2 n v * trace(M)``, n the number of rows and v the mean variance
-        of the data, against overfitting (docs/trace_penalty.md).
+        of the data, against overfitting (docs/trace_penalty.md). It should be below
+        ``max_trace_penalty(X, y)``.
     n_components : int, default=None
         Rows of L, at most the number of features (the default).
     init : {'identity', 'pca', 'lda', 'random'} or array of shape (r, d), default='identity'
@@ -122,7 +124,7 @@ class NCA(ComponentsLearner):
     def check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
         check_limits(self)
-        check_not_negative("trace_penalty", self.trace_penalty)
+        check_trace_penalty(self.trace_penalty)
 
     def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn the metric.
@@ -144,7 +146,7 @@ class NCA(ComponentsLearner):
             rows = check_training_data(self, X, y)
             self.check_parameters()
             training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
-            objective = NCAObjective(training, float(self.trace_penalty))
+            objective = self.penalised_objective(training)
             solution = solve(
                 objective,
                 None,
@@ -154,7 +156,31 @@ class NCA(ComponentsLearner):
                 monitor=monitor,
                 keep_scale=self.warm_start and hasattr(self, "components_"),
             )
-            objective.refuse_zero(solution.objective)
+            if solution.converged:
+                objective.refuse_zero(solution.objective)
             return Learned(solution, training.points.dtype, {"classes_": rows.classes})
 
         return self._fit(X, learn)
+
+    def penalised_objective(self, training: TrainingSet) -> NCAObjective:
+        """Return the NCA objective over the training data."""
+        return NCAObjective(training, float(self.trace_penalty))
+
+    def max_trace_penalty(self, X: Any, y: Any, target_neighbors: None = None) -> float:
+        """Return the penalty from which the zero metric is a local optimum.
+
+        The problem is not convex: a fit may still find a better metric above it, or end at
+        zero a little below it.
+
+        Parameters
+        ----------
+        X, y : array-likes of shape (n, d) and (n,)
+            Training data and class labels.
+        target_neighbors : None
+            NCA has none.
+
+        Returns
+        -------
+        penalty : float
+        """
+        return super().max_trace_penalty(X, y, target_neighbors)

@@ -69,6 +69,10 @@ class Task:
         """Components (n_rows x d) of the same distances in the coordinates of the data."""
         return self.coordinates.to_original(components, n_rows)
 
+    def promising(self, components: np.ndarray) -> np.ndarray:
+        """Return components (r x e) to start from in place of others; here the same."""
+        return components
+
     def best_scale(self, components: np.ndarray) -> float:
         """Return the multiple of M = L^T L to start from; one, if any will do."""
         return 1.0

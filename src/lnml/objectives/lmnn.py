@@ -11,7 +11,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
 from lnml.objectives.large_proof import prove_large
 from lnml.objectives.margins import sample_margins
-from lnml.objectives.trace import Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
 from lnml.objectives.triplets import TripletObjective
@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 ESCAPE_THRESHOLD = 1e-4
 
 
-class LMNNObjective(TripletObjective):
+class LMNNObjective(TripletObjective, PenalisedObjective):
     """Sum over targets of (1 - mu) D_ij + mu * sum over impostors of [1 + D_ij - D_il]+.
 
     Parameters
@@ -51,13 +51,16 @@ class LMNNObjective(TripletObjective):
 
     def task(self, targets: Pattern) -> LMNNTask:
         """Return the task in coordinates where the pull scatter is the identity."""
-        kernels, points = self.training.kernels, self.training.points
-        conditioning = whiten_pull(kernels, points, targets, ridge=self.ridge.weight)
-        task = LMNNTask(
-            kernels, conditioning, targets, self.hinge_weight, self.impostors, self.ridge.weight
-        )
-        self.ridge.refuse_zero(task)
+        task: LMNNTask = self.not_at_zero(targets)
         return task
+
+    def penalised(self, targets: Pattern, ridge: Ridge) -> LMNNTask:
+        """See :class:`lnml.objectives.trace.PenalisedObjective`."""
+        kernels, points = self.training.kernels, self.training.points
+        conditioning = whiten_pull(kernels, points, targets, ridge=ridge.weight)
+        return LMNNTask(
+            kernels, conditioning, targets, self.hinge_weight, self.impostors, ridge.weight
+        )
 
     def metric_value(self, finished: FinishedTriplets) -> Value:
         """Return the pull, from the distances of the target pairs, and the penalty."""
@@ -157,21 +160,38 @@ class LMNNTask(TripletTask):
         super().__init__(kernels, conditioning, targets, push_weight, pull, impostors)
         self.scatter, self.ridge = conditioning.pull, ridge
 
+    def promising(self, components: np.ndarray) -> np.ndarray:
+        """Return another start, if a penalty makes all multiples of one worse than no metric.
+
+        It is the way down from the zero metric: the positive part of minus the slope there.
+        """
+        if self.ridge == 0.0 or self._along_ray(components)[1].size:
+            return components
+        values, vectors = np.linalg.eigh(self.slope_at_zero())
+        return (np.sqrt(np.maximum(-values, 0.0)) * vectors).T[: len(components)]
+
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray.
 
         The objective is convex and piecewise linear in t. A sample of rows and
         impostors is enough, since any multiple is a valid start.
         """
+        margins, closing = self._along_ray(components)
+        if closing.size:
+            # Beyond this t the triplet is inactive and the slope is positive.
+            return -1.0 / float(margins[closing[0]])
+        # On the way down from the zero metric the first piece is the safe one.
+        return -1.0 / float(margins[-1]) if self.ridge > 0.0 and margins[-1] < 0.0 else 1.0
+
+    def _along_ray(self, components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Margins of a sample of triplets, largest first, and those up to which the slope falls."""
         sample = sample_margins(self, components)
         raw = components @ self.coordinates.matrix.T
         pull = sample.pull + self.ridge * float(np.vdot(raw, raw)) / sample.all_rows
         # A triplet is active at t while margin > -1 / t; its slope there is its margin.
         push = self.hinge_weight * sample.per_row * np.cumsum(sample.margins)
         slopes = (1.0 - self.hinge_weight) * pull + push
-        closing = np.flatnonzero((slopes <= 0) & (sample.margins < 0))
-        # Beyond -1 / margin[closing[0]] that triplet is inactive and the slope is positive.
-        return -1.0 / sample.margins[closing[0]] if closing.size else 1.0
+        return sample.margins, np.flatnonzero((slopes <= 0) & (sample.margins < 0))
 
     def slope_at_zero(self) -> np.ndarray:
         """See :class:`lnml.objectives.trace.PenalisedTask`: all hinges act."""

@@ -15,7 +15,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.softmax_proof import prove_mcml
-from lnml.objectives.trace import Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
 
 # The metric may grow until the rounding of a typical squared distance is this
 # large, or the distance itself (float32).
@@ -23,7 +23,7 @@ LARGEST_ROUNDING = 1e-9
 LEAST_CEILING = 1e3
 
 
-class MCMLObjective:
+class MCMLObjective(PenalisedObjective):
     """Sum over rows of KL(p0 | p_M), p0 uniform over the row's targets.
 
     As a sum over target pairs, F_ij = (D_ij + log Z_i - log k_i) / k_i with k_i
@@ -63,14 +63,16 @@ class MCMLObjective:
 
     def task(self, targets: Pattern | None) -> MCMLTask:
         """Return the task; ``targets`` None means all rows of the same class."""
-        kernels = self.training.kernels
+        task: MCMLTask = self.not_at_zero(targets)
+        return task
+
+    def penalised(self, targets: Pattern | None, ridge: Ridge) -> MCMLTask:
+        """See :class:`lnml.objectives.trace.PenalisedObjective`."""
+        kernels, points = self.training.kernels, self.training.points
         sizes = target_counts(self.training, targets)
         weights = None if targets is None else 1.0 / kernels.arrays.per_pair(sizes, targets)
-        ridge = self.ridge.weight
-        conditioning = whiten_pull(kernels, self.training.points, targets, weights, ridge)
-        task = MCMLTask(kernels, conditioning, sizes, targets, weights, ridge)
-        self.ridge.refuse_zero(task)
-        return task
+        conditioning = whiten_pull(kernels, points, targets, weights, ridge.weight)
+        return MCMLTask(kernels, conditioning, sizes, targets, weights, ridge.weight)
 
     def prove(
         self, task: MCMLTask, found: np.ndarray, components: np.ndarray, care: int = 0

@@ -151,9 +151,10 @@ class GivenPairsObjective:
         self.similar = similar
         self.ridge = Ridge()
         if trace_penalty > 0.0:
-            rank = max(int(np.linalg.matrix_rank(differences)), 1)
-            square = float(np.square(differences).sum(axis=1).mean()) / rank
-            self.ridge = Ridge(trace_penalty, float(similar.sum()) * square)
+            size = np.linalg.norm(differences, axis=0)
+            rank = np.linalg.matrix_rank(differences / np.where(size > 0.0, size, 1.0))
+            square = float(np.square(differences).sum(axis=1).mean()) / max(int(rank), 1)
+            self.ridge = Ridge.finite(trace_penalty, float(similar.sum()) * square)
         self.diagonal = diagonal
 
     def task(self, targets: None = None) -> MMCTask:

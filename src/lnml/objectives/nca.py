@@ -10,7 +10,7 @@ from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Task, cheaper_moment
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.softmax_proof import prove_nca
-from lnml.objectives.trace import Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
 
 # Typical squared distances within a class between which a fit makes progress, and a good one.
 SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
@@ -19,7 +19,7 @@ SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
 LEAST_GAIN = 1e-6
 
 
-class NCAObjective:
+class NCAObjective(PenalisedObjective):
     """Sum over rows of 1 - p_i, p_i the chance that a row's random neighbour is of its class.
 
     Row i chooses j with probability proportional to exp(-D_ij). scikit-learn
@@ -42,9 +42,13 @@ class NCAObjective:
 
     def task(self, targets: None = None) -> NCATask:
         """Return the task; there are no targets but the classes."""
+        return self.penalised(targets, self.ridge)
+
+    def penalised(self, targets: None, ridge: Ridge) -> NCATask:
+        """See :class:`lnml.objectives.trace.PenalisedObjective`."""
         kernels, points = self.training.kernels, self.training.points
-        conditioning = whiten_pull(kernels, points, None, ridge=self.ridge.weight)
-        return NCATask(kernels, conditioning, self.ridge.weight)
+        conditioning = whiten_pull(kernels, points, None, ridge=ridge.weight)
+        return NCATask(kernels, conditioning, ridge.weight)
 
     def refuse_zero(self, objective: float) -> None:
         """Refuse what is no better than the zero metric, where a penalty is the cause."""
@@ -54,7 +58,8 @@ class NCAObjective:
         if self.ridge.weight > 0.0 and objective >= (1.0 - LEAST_GAIN) * at_zero:
             raise ValueError(
                 f"trace_penalty={self.ridge.rho:g} is too large for these data: the fit ended at "
-                f"the zero metric, which says nothing. Choose a smaller penalty"
+                f"a metric that is no better than the zero metric, which says nothing. Choose a "
+                f"smaller penalty, well below max_trace_penalty(X, y)"
             )
 
     def prove(

@@ -7,6 +7,7 @@ so that every direction has some pull.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -50,7 +51,18 @@ class Ridge(NamedTuple):
         """Measure the data; ``weight`` is W."""
         if rho == 0.0:
             return cls()
-        return cls(rho, 2.0 * weight * mean_variance(training.kernels, training.points))
+        return cls.finite(rho, 2.0 * weight * mean_variance(training.kernels, training.points))
+
+    @classmethod
+    def finite(cls, rho: float, unit: float) -> Ridge:
+        """Return a penalty whose weight is a number."""
+        found = cls(rho, unit)
+        if not np.isfinite(found.weight):
+            raise ValueError(
+                f"trace_penalty={rho:g} times the squares of X overflows float64: choose a "
+                f"smaller penalty, or rescale X"
+            )
+        return found
 
     @property
     def weight(self) -> float:
@@ -73,24 +85,8 @@ class Ridge(NamedTuple):
         """What a certificate says about it: nothing, if there is none."""
         return {"trace_weight": self.weight} if self.weight > 0.0 else {}
 
-    def refuse_zero(self, task: PenalisedTask) -> None:
-        """Refuse a penalty under which no metric is better than the zero metric."""
-        if self.weight == 0.0:
-            return
-        limit = self.limit(task)
-        if self.rho >= limit:
-            raise ValueError(
-                f"trace_penalty={self.rho:g} is too large for these data: from {limit:.3g} on "
-                f"the zero metric is the best one, and says nothing. Choose a smaller penalty; "
-                f"0.1 of that, {0.1 * limit:.2g}, is still a strong one"
-                if limit > 0.0
-                else "no metric is better than the zero metric on these data, under which all "
-                "rows are the same: the classes do not differ, or the penalty acts on columns "
-                "of very different scales; scale the columns first"
-            )
-
     def limit(self, task: PenalisedTask) -> float:
-        """Return the rho from which the zero metric is the best."""
+        """Return the rho from which the zero metric is the best; exact up to rounding of rho."""
         inverse = task.coordinates.inverse
         raw = inverse.T @ task.slope_at_zero() @ inverse
         seen = np.flatnonzero(inverse.any(axis=0))
@@ -99,6 +95,41 @@ class Ridge(NamedTuple):
 
 
 NO_RIDGE = Ridge()
+
+
+class PenalisedObjective(ABC):
+    """Base of the objectives that a trace penalty can make best at the zero metric."""
+
+    ridge: Ridge
+
+    # Any: the task is what the objective's solver expects, and a PenalisedTask.
+    @abstractmethod
+    def penalised(self, targets: Any, ridge: Ridge) -> Any:
+        """Return the task under a penalty, whatever it is."""
+
+    def not_at_zero(self, targets: Any) -> Any:
+        """Return the task; refuse a penalty under which no metric is better than zero."""
+        task, rho = self.penalised(targets, self.ridge), self.ridge.rho
+        if rho == 0.0 or rho < self.ridge.limit(task):
+            return task
+        most = self.max_trace_penalty(targets)
+        if most == 0.0:
+            raise ValueError(
+                "no metric is better than the zero metric on these data, under which all rows "
+                "are the same: the classes do not differ, or columns have very different scales; "
+                "scale the columns first"
+            )
+        raise ValueError(
+            f"trace_penalty={rho:g} is too large for these data: from {most:.3g} on the zero "
+            f"metric is the best one, and says nothing. Choose a smaller penalty; 0.1 of that, "
+            f"{0.1 * most:.2g}, is still a strong one"
+        )
+
+    def max_trace_penalty(self, targets: Any) -> float:
+        """Return the rho from which the zero metric is the best; zero: it always is."""
+        # A rho far above the result would leave none of its digits.
+        one = self.ridge._replace(rho=1.0)
+        return max(one.limit(self.penalised(targets, one)), 0.0)
 
 
 def mean_variance(kernels: Kernels, points: Points) -> float:

@@ -83,6 +83,7 @@ def solve(
     if warm is not None:
         task.resume(warm, components)
     elif not keep_scale:
+        start = task.promising(start)
         start = start * np.sqrt(worthwhile(task.best_scale(start)))
 
     def to_original(found: np.ndarray) -> np.ndarray:
