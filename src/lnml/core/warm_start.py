@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnml.core.pairs import Multipliers, Pattern
+from lnml.core.trail import Trail
 
 # A search serves a radius this much smaller than its own, whatever the rounding.
 SLACK = 1.0 + 1e-3
@@ -56,6 +57,9 @@ class WarmStart:
         Whether the metric is the end of a barrier path, near which the next path may begin.
     search : Search or None
         The last search, if it was made at a metric that is still of interest.
+    trail : Trail or None
+        Where the solve ended and what it knows of the curvature, in the coordinates of the
+        data, if the next problem is the next one of a path.
     """
 
     components: np.ndarray
@@ -63,14 +67,15 @@ class WarmStart:
     multipliers: Multipliers | None = None
     at_end_of_path: bool = False
     search: Search | None = None
+    trail: Trail | None = None
 
     def helps_at(self, components: np.ndarray) -> bool:
         """Whether a solver that starts at components (r x d) can begin near its end.
 
-        Multipliers help at any metric, the end of a barrier path at that end alone.
+        Multipliers and trails help at any metric, the end of a barrier path at that end alone.
         """
         at_end = self.at_end_of_path and np.array_equal(self.components, components)
-        return self.multipliers is not None or at_end
+        return self.multipliers is not None or self.trail is not None or at_end
 
     def take_search(self, components: np.ndarray) -> Search | None:
         """Hand the search over, if it was made at this metric.

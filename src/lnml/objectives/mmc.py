@@ -211,6 +211,8 @@ class MMCTask(Task):
         self.pull = conditioning.pull
         self.diagonal = diagonal
         self._all_roots = roots
+        # Where the roots were asked for last, and what they were.
+        self._last: tuple[np.ndarray, tuple[float, np.ndarray]] | None = None
 
     @property
     def collapsed(self) -> bool:
@@ -219,7 +221,10 @@ class MMCTask(Task):
 
     def roots(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum of the roots, and its gradient in M (d x d)."""
-        root_sum, slopes = self._all_roots(components)
+        if self._last is None or not np.array_equal(self._last[0], components):
+            # A copy: an optimiser may use its array again.
+            self._last = components.copy(), self._all_roots(components)
+        root_sum, slopes = self._last[1]
         return root_sum, np.diag(np.diag(slopes)) if self.diagonal else slopes
 
     def admissible(self, components: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ the model's own distribution dual feasible. The derivation is in docs/mcml.md.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.linalg import eigh
 
 from lnml.core.monitor import Record
 from lnml.core.solution import DualPoint, Solution
+from lnml.solvers.descent import descend
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.stopping import relative_gap, stalled
@@ -26,6 +28,8 @@ FIRST_BARRIER = 0.1
 BARRIER_DECREASE = 0.1
 # Share of the tolerated gap that the barrier itself may take.
 BARRIER_SHARE = 0.3
+# Steps of an iteration on a path of problems, where the start is good.
+PATH_STEPS = 10
 
 
 class SoftmaxTask(Protocol):
@@ -162,6 +166,57 @@ def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Soluti
         last = _last_barrier(task, objective, tol, dimension)
         barrier = min(barrier, max(BARRIER_DECREASE * barrier, last))
     return Solution(best, objective, bound, gap, converged)
+
+
+def follow_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise the next softmax objective of a path to a relative duality gap of ``run.tol``.
+
+    ``run.trail`` holds metric and curvature of the objective before. The barrier is the last
+    one throughout. If five iterations gain nothing, the solve ends without a proof.
+    """
+    trail, dual = run.trail, _DualBound(task.keep_dual, task.ideal)
+    assert trail is not None
+    best = trail.components = _well_posed(components)
+    objective = max(task.value_and_gradient(best)[0], 0.0)
+    dual.add(task.dual_point(best), best)
+    bound = min(dual.bound, objective)
+    gap = relative_gap(objective, bound, task.objective_at_zero)
+    objectives, n_evaluations = [objective], 2
+    for iteration in range(1, run.max_iter + 1):
+        if gap > run.tol:
+            barrier = _last_barrier(task, objective, run.tol, components.shape[1])
+            function = partial(_with_barrier, task, barrier)
+            n_evaluations += descend(
+                function, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
+            )
+            value = max(task.value_and_gradient(trail.components)[0], 0.0)
+            n_evaluations += 1
+            if value < objective:
+                best, objective = trail.components, value
+            dual.add(task.dual_point(trail.components), trail.components)
+            bound = min(dual.bound, objective)
+            gap = relative_gap(objective, bound, task.objective_at_zero)
+            objectives.append(objective)
+        record = Record(
+            iteration=iteration,
+            objective=objective,
+            bound=bound,
+            gap=gap,
+            n_evaluations=n_evaluations,
+        )
+        n_evaluations = 0
+        if run.report(best, record) or gap <= run.tol or stalled(objectives, run.tol):
+            break
+    trail.components = best
+    return Solution(best, objective, bound, gap, gap <= run.tol)
+
+
+def _with_barrier(
+    task: SoftmaxTask, barrier: float, components: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Value and gradient of an objective with its barrier."""
+    value, gradient = task.value_and_gradient(components)
+    return _add_barrier(value, gradient, barrier, components, task.ceiling)
 
 
 def _descend(

@@ -16,9 +16,10 @@ import numpy as np
 from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING
+from lnml.solvers.descent import descend
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
-from lnml.solvers.saddles import leave_saddle
+from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
 
 FIRST_SMOOTHING = 0.3
@@ -34,6 +35,9 @@ FIRST_MARGIN = 1.3
 # impostors it met; further searches look further, so that this cannot go on.
 MISSED = 1.1
 WIDENING = 1.3
+# On a path an iteration is short: the start is good. What a metric lacks is added at once.
+PATH_STEPS = 7
+PATH_ESCAPE = 0.1
 
 
 class HingeTask(Protocol):
@@ -117,6 +121,49 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             smoothing = SMOOTHING * softness
             components = leave_saddle(components, seen.directions, scale, seen.room)
     return Solution(best, objective, bound, gap, converged)
+
+
+def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise the next hinge objective of a path to a relative duality gap of ``run.tol``.
+
+    The task holds the multipliers of the objective before, ``run.trail`` its metric and its
+    curvature. The multipliers of the end stay in the task.
+    """
+    trail, margin = run.trail, MARGIN
+    assert trail is not None
+    task.search(components, SMOOTHING, margin)
+    seen = task.evaluate(components, SMOOTHING)
+    best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
+    task.keep_dual(components, SMOOTHING, seen)
+    gap = relative_gap(objective, bound, task.objective_at_zero)
+    if gap <= run.tol:
+        run.report(best, _record(1, objective, bound, gap, seen, 1))
+        return Solution(best, objective, bound, gap, True)
+    smoothed = partial(task.smoothed, smoothing=SMOOTHING)
+    for iteration in range(1, run.max_iter + 1):
+        n_evaluations = descend(
+            smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
+        )
+        components = trail.components
+        task.search(components, SMOOTHING, margin)
+        seen = task.evaluate(components, SMOOTHING)
+        if seen.objective > MISSED * objective:
+            margin *= WIDENING
+        if seen.objective < objective:
+            best, objective = components, seen.objective
+        if seen.bound > bound:
+            bound = seen.bound
+            task.keep_dual(components, SMOOTHING, seen)
+        gap = relative_gap(objective, bound, task.objective_at_zero)
+        task.update_multipliers(components, SMOOTHING)
+        # The start was evaluated, too.
+        record = _record(iteration, objective, bound, gap, seen, n_evaluations + (iteration == 1))
+        if run.report(best, record) or gap <= run.tol:
+            break
+        moved = leave_saddle(components, seen.directions, 0.0, share=PATH_ESCAPE)
+        trail.components = beside(components, moved)
+    trail.components = best
+    return Solution(best, objective, bound, gap, gap <= run.tol)
 
 
 def _times(components: np.ndarray, multiple: float) -> np.ndarray:

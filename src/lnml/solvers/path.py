@@ -12,12 +12,13 @@ import numpy as np
 from lnml.certificates.coordinates import hidden
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Proof, Solution
+from lnml.core.trail import Trail
 from lnml.core.warm_start import WarmStart
 from lnml.objectives.base import Form, Objective
-from lnml.solvers.barrier import solve_softmax
+from lnml.solvers.barrier import follow_softmax, solve_softmax
 from lnml.solvers.bregman import solve_logdet
-from lnml.solvers.multipliers import solve_hinge
-from lnml.solvers.ratio import solve_ratio
+from lnml.solvers.multipliers import follow_hinge, solve_hinge
+from lnml.solvers.ratio import follow_ratio, solve_ratio
 from lnml.solvers.run import Run
 from lnml.solvers.smooth import solve_smooth
 
@@ -41,6 +42,12 @@ MINIMIZERS: dict[Form, Minimizer] = {
     Form.LOGDET: solve_logdet,
     Form.SMOOTH: solve_smooth,
 }
+# The same for the next problem of a path; only convex problems have one.
+FOLLOWERS: dict[Form, Minimizer] = {
+    Form.HINGES: follow_hinge,
+    Form.SOFTMAX: follow_softmax,
+    Form.RATIO: follow_ratio,
+}
 
 
 def solve(
@@ -53,6 +60,7 @@ def solve(
     monitor: Monitor | None = None,
     warm: WarmStart | None = None,
     keep_scale: bool = False,
+    on_path: bool = False,
 ) -> Solution:
     """Minimise an objective over metrics.
 
@@ -74,14 +82,18 @@ def solve(
         What the solve of a similar problem handed over.
     keep_scale : bool, default=False
         Start from the components as they are; a warm start always does.
+    on_path : bool, default=False
+        Whether a problem that differs by a little comes next: the state is made for it.
     """
     monitor = monitor or Monitor()
     if warm is not None and not warm.helps_at(components):
         warm = None
     task = objective.task(targets)
-    start = task.to_conditioned(components)
+    start, trail = task.to_conditioned(components), None
     if warm is not None:
         task.resume(warm, components)
+        trail = None if warm.trail is None else warm.trail.inside(task.coordinates)
+        start = start if trail is None else trail.components
     elif not keep_scale:
         start = task.promising(start)
         start = start * np.sqrt(worthwhile(task.best_scale(start)))
@@ -91,16 +103,17 @@ def solve(
         # As it will be returned: what is said about a metric is said about these numbers.
         return learned.astype(objective.dtype).astype(np.float64)
 
-    run = Run(tol, max_iter, monitor, to_original, warm is not None)
+    run = Run(tol, max_iter, monitor, to_original, warm is not None, trail)
+    minimize = (MINIMIZERS if trail is None else FOLLOWERS)[objective.form]
     for _ in range(ATTEMPTS):
-        found = MINIMIZERS[objective.form](task, start, run)
+        found = minimize(task, start, run)
         learned = to_original(found.components)
         solution = replace(
             found,
             components=learned,
             history=monitor.history,
             stopped=monitor.stopped,
-            state=task.warm_start(found.components, learned),
+            state=_state(task, found.components, learned, trail, on_path),
             prove=partial(_prove, objective, task, found.components, learned),
         )
         if monitor.rule is not None or not np.isfinite(found.objective):
@@ -115,6 +128,17 @@ def solve(
         start = found.components
         run = replace(run, tol=0.5 * run.tol * tol / solution.gap, max_iter=left, warm=True)
     return solution
+
+
+def _state(
+    task: Any, found: np.ndarray, learned: np.ndarray, trail: Trail | None, on_path: bool
+) -> WarmStart | None:
+    """Return what the next solve can use."""
+    state: WarmStart | None = task.warm_start(found, learned)
+    if not on_path:
+        return state
+    trail = Trail(found) if trail is None else trail
+    return replace(state or WarmStart(learned), trail=trail.outside(task.coordinates))
 
 
 def _prove(

@@ -72,6 +72,7 @@ class ObjectiveProblem:
         tol: float,
         state: WarmStart | None = None,
         monitor: Monitor | None = None,
+        on_path: bool = False,
     ) -> Solution:
         """Minimise over the metric; see :func:`lnml.solvers.path.solve`."""
         found = solve(
@@ -82,6 +83,7 @@ class ObjectiveProblem:
             max_iter=self.max_iter,
             monitor=monitor,
             warm=state,
+            on_path=on_path,
         )
         return finite(found, f"the solve of {type(self.objective).__name__}")
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
+from lnml.solvers.descent import take_step
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
-from lnml.solvers.saddles import leave_saddle
+from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
 
 STEPS = 10
@@ -91,3 +92,47 @@ def solve_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
         if run.report(best, record) or converged:
             break
     return Solution(best, objective, bound, gap, converged)
+
+
+def follow_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
+    """Minimise the next ratio of a path to a relative duality gap of ``run.tol``.
+
+    ``run.trail`` holds metric and curvature of the ratio before. A certificate needs no more
+    than a gradient, so that every step is certified.
+    """
+    trail, best = run.trail, components
+    assert trail is not None
+    value, gradient = task.value_and_gradient(components)
+    seen = task.certify(components)
+    objective, bound, n_evaluations = seen.objective, seen.bound, 1
+    task.keep_dual(components)
+    gap = relative_gap(objective, bound, 0.0)
+    for iteration in range(1, run.max_iter + 1):
+        for _ in range(STEPS):
+            if gap <= run.tol:
+                break
+            reached = take_step(task.value_and_gradient, trail, value, gradient)
+            value, gradient = reached.value, reached.gradient
+            n_evaluations += reached.n_evaluations
+            seen = task.certify(trail.components)
+            if seen.objective < objective:
+                best, objective = trail.components, seen.objective
+            if seen.bound > bound:
+                bound = seen.bound
+                task.keep_dual(trail.components)
+            gap = relative_gap(objective, bound, 0.0)
+        record = Record(
+            iteration=iteration,
+            objective=objective,
+            bound=bound,
+            gap=gap,
+            n_evaluations=n_evaluations,
+        )
+        if run.report(best, record) or gap <= run.tol:
+            break
+        moved = task.admissible(leave_saddle(trail.components, seen.directions, 0.0))
+        trail.components = beside(trail.components, moved)
+        value, gradient = task.value_and_gradient(trail.components)
+        n_evaluations = 1
+    trail.components = best
+    return Solution(best, objective, bound, gap, gap <= run.tol)

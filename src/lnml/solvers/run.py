@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from lnml.core.monitor import Monitor, Record
+from lnml.core.trail import Trail
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Run:
         Maps components of the task to the user's coordinates, for the callback.
     warm : bool
         Whether the start is near the end of a similar problem, and the task knows of it.
+    trail : Trail or None
+        Of the problem before on a path, in the coordinates of the task; the run moves it.
     """
 
     tol: float
@@ -34,6 +37,7 @@ class Run:
     monitor: Monitor
     to_original: Callable[[np.ndarray], np.ndarray]
     warm: bool = False
+    trail: Trail | None = None
 
     def report(self, components: np.ndarray, record: Record) -> bool:
         """Pass on a record and the metric it belongs to; return True if the run should end."""

@@ -16,6 +16,7 @@ def leave_saddle(
     directions: np.ndarray,
     scale: float,
     room: np.ndarray | float = np.inf,
+    share: float = ESCAPE_SHARE,
 ) -> np.ndarray:
     """Add a little to M = L^T L along directions it lacks.
 
@@ -25,18 +26,18 @@ def leave_saddle(
     is added. ``scale`` is the mean square of the entries of the start; it replaces
     the size of L if L has collapsed. A metric of low rank lacks most directions on
     purpose, so it is changed only if it has collapsed. ``room`` limits what is added
-    along each direction.
+    along each direction, as does ``share``, in units of the metric.
     """
     rank, dimension = components.shape
     metric = components.T @ components
     size = np.trace(metric) / components.size
     if rank < dimension and size > COLLAPSED * scale:
         return components
-    most = ESCAPE_SHARE * rank * max(size, scale)
+    most = share * rank * max(size, scale)
     amount = np.broadcast_to(np.minimum(most, room), directions.shape[1])
-    directions, share = _lacking_part(metric, directions, most)
+    directions, lacking = _lacking_part(metric, directions, most)
     along = np.einsum("im,ij,jm->m", directions, metric, directions)
-    missing = (share > LEAST_LACKING) & (along < amount)
+    missing = (lacking > LEAST_LACKING) & (along < amount)
     if not missing.any():
         return components
     added = directions[:, missing]
@@ -55,3 +56,14 @@ def _lacking_part(
     inside = lacking @ (lacking.T @ directions)
     share = np.einsum("im,im->m", inside, inside)
     return inside / np.sqrt(np.maximum(share, np.finfo(float).tiny)), share
+
+
+def beside(components: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """Return components of the metric of ``moved`` that are the nearest to others (r x e).
+
+    Components are unique up to a rotation; what is known about the curvature is known for one.
+    """
+    if moved is components:
+        return moved
+    left, _, right = np.linalg.svd(components @ moved.T)
+    return left @ right @ moved

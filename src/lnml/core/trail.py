@@ -1,0 +1,91 @@
+"""What a path of similar problems remembers: where it is, and how its gradient changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MOST_PAIRS = 200
+MOST_BYTES = 2**28
+LEAST_PAIRS = 10
+# A change of the gradient this much across its step says nothing about curvature.
+LEAST_CURVATURE = 1e-8
+
+
+class Trail:
+    """Components, and the steps of a descent with the changes of its gradient.
+
+    L-BFGS makes its model of the curvature from these pairs. They are worth keeping if the
+    next problem has about the same curvature.
+
+    Parameters
+    ----------
+    components : ndarray of shape (r, e)
+        Where the last descent ended.
+
+    Attributes
+    ----------
+    steps, changes : deques of ndarrays of shape (r, e)
+        The newest last.
+    """
+
+    def __init__(self, components: np.ndarray) -> None:
+        self.components = components
+        room = MOST_BYTES // (16 * max(components.size, 1))
+        most = min(MOST_PAIRS, max(LEAST_PAIRS, room))
+        self.steps: deque[np.ndarray] = deque(maxlen=most)
+        self.changes: deque[np.ndarray] = deque(maxlen=most)
+
+    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Take a step and the change of the gradient, if they tell of a positive curvature."""
+        product = float(np.vdot(step, change))
+        if product > LEAST_CURVATURE * np.linalg.norm(step) * np.linalg.norm(change):
+            self.steps.append(step)
+            self.changes.append(change)
+
+    def forget(self) -> None:
+        """Drop all pairs."""
+        self.steps.clear()
+        self.changes.clear()
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        """Return minus the inverse of the curvature times a gradient (r x e), by two loops."""
+        q, found = gradient.copy(), []
+        for step, change in zip(reversed(self.steps), reversed(self.changes), strict=True):
+            scale = 1.0 / float(np.vdot(step, change))
+            share = scale * float(np.vdot(step, q))
+            found.append((scale, share))
+            q -= share * change
+        if self.steps:
+            step, change = self.steps[-1], self.changes[-1]
+            q *= float(np.vdot(step, change)) / float(np.vdot(change, change))
+        for step, change in zip(self.steps, self.changes, strict=True):
+            scale, share = found.pop()
+            q += (share - scale * float(np.vdot(change, q))) * step
+        return -q
+
+    def inside(self, coordinates: Any) -> Trail | None:
+        """Return the same in linear coordinates; None if they are of another kind.
+
+        Other directions are left out of them, or have no pull: a start needs more than this.
+        """
+        if self.components.shape[0] != coordinates.matrix.shape[1] or not coordinates.pull.all():
+            return None
+        return self._mapped(lambda c: c @ coordinates.inverse.T, lambda g: g @ coordinates.matrix)
+
+    def outside(self, coordinates: Any) -> Trail:
+        """Undo :meth:`inside`."""
+        return self._mapped(lambda c: c @ coordinates.matrix.T, lambda g: g @ coordinates.inverse)
+
+    def _mapped(
+        self,
+        components: Callable[[np.ndarray], np.ndarray],
+        gradients: Callable[[np.ndarray], np.ndarray],
+    ) -> Trail:
+        mapped = Trail(components(self.components))
+        mapped.steps.extend(components(step) for step in self.steps)
+        mapped.changes.extend(gradients(change) for change in self.changes)
+        return mapped
