@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lnml.estimators.nca import NCA
     from lnml.estimators.relative_comparisons import RelativeComparisons
     from lnml.estimators.support_vector import SupportVectorMetric
+    from lnml.estimators.trace_path import TracePath, trace_path
     from lnml.learning.assignment import assign_neighborhoods
     from lnml.learning.similarity import similarity_graph
     from lnml.learning.trust import least_trusted
@@ -38,10 +39,12 @@ __all__ = [
     "Neighborhoods",
     "RelativeComparisons",
     "SupportVectorMetric",
+    "TracePath",
     "assign_neighborhoods",
     "estimate_memory",
     "least_trusted",
     "similarity_graph",
+    "trace_path",
 ]
 # end: docs/figures/make_tables.py
 
@@ -55,6 +58,8 @@ _MODULES = {entry.class_name: f"lnml.estimators.{entry.module}" for entry in LEA
     "estimate_memory": "lnml.memory",
     "least_trusted": "lnml.learning.trust",
     "similarity_graph": "lnml.learning.similarity",
+    "TracePath": "lnml.estimators.trace_path",
+    "trace_path": "lnml.estimators.trace_path",
 }
 
 

@@ -11,7 +11,7 @@ from matplotlib.patches import PathPatch
 from results import random_comparison
 from sklearn.datasets import make_blobs
 
-from lnml import LNML, NCA, least_trusted
+from lnml import LMNN, LNML, NCA, least_trusted, trace_path
 from lnml.evaluation import accuracy_interval, critical_difference
 from lnml.plotting import (
     plot_accuracies,
@@ -20,6 +20,7 @@ from lnml.plotting import (
     plot_embedding,
     plot_neighbor_counts,
     plot_neighborhoods,
+    plot_trace_path,
 )
 
 mpl.use("Agg")
@@ -101,6 +102,18 @@ def test_convergence_refuses_what_was_not_fitted():
     for nothing in ([], LNML()):
         with pytest.raises(ValueError, match="fitted model with history_"):
             plot_convergence(nothing)
+
+
+def test_a_path_shows_its_best_penalty(ax, blobs):
+    X, y = blobs
+    path = trace_path(LMNN(tol=0.1), X, y, trace_penalties=[0.0, 0.1, 1.0])
+    assert plot_trace_path(path, [0.5, 0.9, 0.7], ax=ax) is ax
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [1.0, 0.1, 0.0])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [50.0, 90.0, 70.0])
+    assert [text.get_text() for text in ax.texts] == ["90.0 % at 0.1"]
+    ax.figure.canvas.draw()
+    with pytest.raises(ValueError, match="one accuracy for each"):
+        plot_trace_path(path, [0.5], ax=ax)
 
 
 def test_neighborhoods_of_a_model(ax, model, blobs):

@@ -13,6 +13,7 @@ except ImportError as error:
 from lnml.plotting.comparisons import plot_accuracies, plot_critical_difference
 from lnml.plotting.convergence import plot_convergence
 from lnml.plotting.neighborhoods import plot_embedding, plot_neighbor_counts, plot_neighborhoods
+from lnml.plotting.paths import plot_trace_path
 
 __all__ = [
     "plot_accuracies",
@@ -21,4 +22,5 @@ __all__ = [
     "plot_embedding",
     "plot_neighbor_counts",
     "plot_neighborhoods",
+    "plot_trace_path",
 ]

@@ -1,0 +1,105 @@
+"""A path of trace penalties: the same optima as separate fits, in a third of the evaluations."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import scale
+
+from lnml import ITML, LMNN, LNML, MCML, MMC, NCA, trace_path
+from lnml.certificates import verify
+from lnml.datasets import load_dataset
+
+LEARNERS = [LMNN(), MCML(), MMC(), MMC(diagonal=True)]
+
+
+def standardized(name):
+    data = load_dataset(name)
+    return scale(data.data), data.target
+
+
+def evaluations(model):
+    return sum(line["n_evaluations"] for line in model.history_)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_every_metric_is_certified_and_as_good_as_a_fit_of_its_own(learner):
+    X, y = standardized("iris")
+    path = trace_path(learner, X, y, n_penalties=6)
+    assert (np.diff(path.trace_penalties) < 0).all()
+    assert (path.gaps <= learner.tol).all()
+    for penalty, model in zip(path.trace_penalties, path.models, strict=True):
+        alone = clone(learner).set_params(trace_penalty=float(penalty)).fit(X, y)
+        assert model.objective_ == pytest.approx(alone.objective_, rel=2 * learner.tol)
+        assert model.trace_penalty == penalty
+        checked = verify(model.certificate(X, y), X, y)
+        assert checked.holds, checked.reason
+    assert not hasattr(learner, "components_")
+
+
+@pytest.mark.parametrize("name", ["iris", "wine"])
+@pytest.mark.parametrize("learner", [LMNN(), MCML(), MMC()], ids=str)
+def test_a_third_of_the_evaluations(learner, name):
+    X, y = standardized(name)
+    path = trace_path(learner, X, y)
+    apart = sum(
+        evaluations(clone(learner).set_params(trace_penalty=float(penalty)).fit(X, y))
+        for penalty in path.trace_penalties
+    )
+    assert path.n_evaluations.sum() <= apart / 3
+
+
+def test_objectives_fall_with_the_penalty():
+    X, y = standardized("wine")
+    path = trace_path(LMNN(), X, y, n_penalties=8)
+    assert (np.diff(path.objectives) < 0).all()
+
+
+def test_a_list_in_any_order_with_zero():
+    X, y = standardized("iris")
+    path = trace_path(LMNN(), X, y, trace_penalties=[0.1, 0.0, 1.0, 0.1])
+    assert path.trace_penalties.tolist() == [1.0, 0.1, 0.0]
+    alone = LMNN().fit(X, y)
+    assert path.objectives[-1] == pytest.approx(alone.objective_, rel=2e-3)
+
+
+def test_models_work_like_fitted_ones():
+    X, y = standardized("iris")
+    path = trace_path(LMNN(), X, y, n_penalties=3)
+    model = path.models[0]
+    assert model.transform(X).shape == X.shape
+    assert model.target_neighbors_.shape == (150, 150)
+    assert model.n_features_in_ == 4
+    scores = path.scores(X[::2], y[::2], X[1::2], y[1::2], n_neighbors=3)
+    assert ((scores > 0.85) & (scores <= 1.0)).all()
+
+
+def test_given_targets_and_low_rank():
+    X, y = standardized("iris")
+    targets = LMNN(n_neighbors=2).fit(X, y).target_neighbors_
+    path = trace_path(LMNN(), X, y, trace_penalties=[1.0, 0.1], target_neighbors=targets)
+    assert all(model.target_neighbors_.nnz == targets.nnz for model in path.models)
+    flat = trace_path(LMNN(n_components=2), X, y, trace_penalties=[1.0, 0.1])
+    assert [c.shape for c in flat.components] == [(2, 4), (2, 4)]
+
+
+@pytest.mark.parametrize("learner", [LNML(), NCA(), ITML()], ids=str)
+def test_no_path_without_convexity_or_a_penalty(learner):
+    X, y = standardized("iris")
+    with pytest.raises(TypeError, match="no path for"):
+        trace_path(learner, X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"trace_penalties": []}, "at least one"),
+        ({"trace_penalties": [-1.0]}, "trace_penalty"),
+        ({"trace_penalties": [np.nan]}, "trace_penalty"),
+        ({"trace_penalties": [1e9]}, "too large"),
+        ({"n_penalties": 0}, "n_penalties"),
+    ],
+)
+def test_bad_lists(given, message):
+    X, y = standardized("iris")
+    with pytest.raises(ValueError, match=message):
+        trace_path(LMNN(), X, y, **given)
