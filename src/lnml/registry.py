@@ -176,7 +176,7 @@ LEARNERS = (
 PAPER_METHODS = ("mcml", "ln-mcml", "lmnn", "ln-lmnn", "ln-lmnn-cv", "euclidean", "nca", "itml")
 
 # What ``lnml fit`` learns if it is not told.
-DEFAULT_METHOD = "ln-lmnn"
+DEFAULT_METHOD = "auto"
 
 # The paper chooses ITML's slack from these by two-fold cross-validation.
 ITML_SLACKS = tuple(10.0**i for i in range(-4, 5))
@@ -208,6 +208,12 @@ def _chosen_slack(seed: int) -> Any:
     )
 
 
+def _chosen_with_care(seed: int) -> Any:
+    from lnml.estimators.auto import AutoMetric
+
+    return AutoMetric(random_state=seed)
+
+
 def _classifier(maker: str, seed: int) -> Any:
     return getattr(import_module("lnml.estimators.classifiers"), maker)(seed)
 
@@ -219,6 +225,13 @@ COMPOSED = (
         "Euclidean (scaled)",
         "no learning, on columns of mean 0 and variance 1",
         lambda _: None,
+        scale="standard",
+    ),
+    Method(
+        "auto",
+        "AutoMetric",
+        "the one to start with: learned, averaged and chosen with care, on scaled columns",
+        _chosen_with_care,
         scale="standard",
     ),
     Method(

@@ -28,6 +28,9 @@ from lnml.errors import InputError
 from lnml.files import check_output
 from lnml.registry import DEFAULT_METHOD, check_methods, find_method
 
+# What is learned if sizes of neighbourhoods are given, and no method.
+SIZED_METHOD = "ln-lmnn"
+
 
 def _size(name: str, meaning: str) -> Any:
     return typer.Option(name, metavar="K", help=meaning, show_default="3")
@@ -48,8 +51,15 @@ def fit(
     ],
     label: Label = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help=f"One of {', '.join(NAMES)}.")
-    ] = DEFAULT_METHOD,
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help=f"One of {', '.join(NAMES)}.",
+            show_default=f"{DEFAULT_METHOD}; {SIZED_METHOD} if sizes are given",
+        ),
+    ] = None,
     k_min: Annotated[
         int | None, _size("--k-min", "Fewest neighbours a row may get (ln-...).")
     ] = None,
@@ -82,6 +92,7 @@ def fit(
     check_output(output, force=force)
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
+    method = method or (SIZED_METHOD if sizes else DEFAULT_METHOD)
     check_methods([method])
     voters = None if k is None else read_voters(k)
     place = check_device(device)
@@ -132,4 +143,5 @@ def _summary(model: Any, output: Path) -> str:
     if model.k is not None:
         parts.append(f"k {model.k}")
     parts.append(f"{model.fit['seconds']:.1f} s")
-    return f"{output}: {', '.join(parts)}"
+    reason = model.fit.get("reason")
+    return f"{output}: {', '.join(parts)}" + (f"\nchosen: {reason}" if reason else "")

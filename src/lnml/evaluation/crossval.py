@@ -205,6 +205,7 @@ def _run_method(
         peak_mb=peak.megabytes,
         gap=getattr(model, "duality_gap_", None),
         chosen=getattr(model, "best_params_", {}),
+        reason=getattr(model, "reason_", ""),
         k=voters,
         classifier=voters is None,
     )

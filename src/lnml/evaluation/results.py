@@ -34,6 +34,8 @@ class FoldResult:
         Relative duality gap of the fit; None for a method without one.
     chosen : dict
         What the method chose by inner cross-validation, such as ``{"k_min": 1}``.
+    reason : str
+        Why, where the method says so.
     k : int or None
         Neighbours that voted; None for a classifier, and in results of older versions.
     classifier : bool
@@ -48,7 +50,8 @@ class FoldResult:
     seconds: float = 0.0
     peak_mb: float | None = None
     gap: float | None = None
-    chosen: Mapping[str, float] = field(default_factory=dict)
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
     k: int | None = None
     classifier: bool = False
 

@@ -50,7 +50,8 @@ class Model:
         ``name`` and ``fingerprint`` of the training table.
     fit : dict
         ``objective``, ``gap``, ``converged``, ``n_iter`` and ``seconds`` (None if a method has
-        no such number), and what inner cross-validation has ``chosen``.
+        no such number), and what inner cross-validation has ``chosen``,
+        with its ``reason`` if there is one.
     lnml_version : str
         Version of lnml that fitted it.
     created : str
@@ -201,6 +202,7 @@ def fit_model(
             "converged": bool(getattr(estimator, "converged_", True)),
             "n_iter": int(getattr(estimator, "n_iter_", 0)),
             "chosen": _plain(getattr(estimator, "best_params_", {})),
+            "reason": str(getattr(estimator, "reason_", "")),
             "seconds": seconds,
         },
         lnml_version=__version__,

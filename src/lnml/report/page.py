@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -45,6 +47,7 @@ class Cost:
     gap: str
     unfinished: str
     chosen: str
+    reasons: list[str]
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,9 @@ def _cost(comparison: Comparison, method: str) -> Cost:
     parts = comparison.of(method)
     memory = comparison.peak_mb(method)
     gaps = [part.gap for part in parts if part.gap is not None]
-    chosen = Counter(", ".join(f"{k} {v:g}" for k, v in part.chosen.items()) for part in parts)
+    chosen = Counter(_words(part.chosen) for part in parts)
+    # One fold speaks for all that made the same choice.
+    reasons = {_words(part.chosen): part for part in reversed(parts) if part.reason}
     unfinished = comparison.n_unfinished(method)
     return Cost(
         method=method,
@@ -246,7 +251,13 @@ def _cost(comparison: Comparison, method: str) -> Cost:
         gap=f"{100 * max(gaps):.3g} %" if gaps else "–",
         unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
         chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
+        reasons=[f"{method}, fold {p.fold}: {p.reason}." for p in reversed(reasons.values())],
     )
+
+
+def _words(chosen: Mapping[str, Any]) -> str:
+    """Return what a method chose as text."""
+    return ", ".join(f"{k} {v:g}" if isinstance(v, Real) else str(v) for k, v in chosen.items())
 
 
 def _format_memory(megabytes: float | None) -> str:
