@@ -298,17 +298,19 @@ def built_in() -> dict[str, Method]:
 
 
 def compared_by_default(scale: str) -> tuple[str, ...]:
-    """Return the methods that are compared if none is named: the paper's, and scaling alone.
+    """Return the methods that are compared if none is named.
+
+    They are the paper's, scaling alone, and the one to start with.
 
     Examples
     --------
-    >>> compared_by_default("none")[5:7], compared_by_default("standard")[5:7]
-    (('euclidean', 'euclidean-scaled'), ('euclidean', 'nca'))
+    >>> compared_by_default("none")[5:7], compared_by_default("standard")[5:]
+    (('euclidean', 'euclidean-scaled'), ('euclidean', 'nca', 'itml', 'auto'))
     """
     # With that scale both Euclidean metrics would be the same.
     extra = () if scale == find_method("euclidean-scaled").scale else ("euclidean-scaled",)
     after = PAPER_METHODS.index("euclidean") + 1
-    return (*PAPER_METHODS[:after], *extra, *PAPER_METHODS[after:])
+    return (*PAPER_METHODS[:after], *extra, *PAPER_METHODS[after:], DEFAULT_METHOD)
 
 
 @cache

@@ -36,6 +36,17 @@ def _size(name: str, meaning: str) -> Any:
     return typer.Option(name, metavar="K", help=meaning, show_default="3")
 
 
+Method = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME",
+        help=f"One of {', '.join(NAMES)}.",
+        show_default=f"{DEFAULT_METHOD}; {SIZED_METHOD} if sizes are given",
+    ),
+]
+
 EXAMPLES = (
     "lnml fit iris.csv --label species -o iris.model",
     "lnml fit wine.parquet --label cultivar --scale standard --k-min 1 --k-max 5 -o wine.model",
@@ -50,16 +61,7 @@ def fit(
         typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False),
     ],
     label: Label = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="NAME",
-            help=f"One of {', '.join(NAMES)}.",
-            show_default=f"{DEFAULT_METHOD}; {SIZED_METHOD} if sizes are given",
-        ),
-    ] = None,
+    method: Method = None,
     k_min: Annotated[
         int | None, _size("--k-min", "Fewest neighbours a row may get (ln-...).")
     ] = None,
