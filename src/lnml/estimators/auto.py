@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from lnml.core.checks import check_between, check_integer, check_not_negative
+from lnml.core.checks import check_between, check_integer, check_trace_penalty
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Solution
 from lnml.estimators.auto_candidates import (
@@ -225,7 +225,7 @@ class AutoMetric(MeanMetric):
         elif self.sizes is not None:
             raise ValueError(f"sizes do not go with {type(base).__name__}: it has no targets")
         if self.trace_penalties is not None:
-            penalties = [check_not_negative("trace_penalties", p) for p in self.trace_penalties]
+            penalties = [check_trace_penalty(p) for p in self.trace_penalties]
         if not penalties:
             raise ValueError("trace_penalties is empty: name at least one, or use None")
         max_rounds = check_integer("max_rounds", self.max_rounds, 1)
