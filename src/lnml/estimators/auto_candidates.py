@@ -149,9 +149,11 @@ def choose(names: Sequence[str], correct: Sequence[np.ndarray | None]) -> Choice
             f"those of the default ({names[0]}), by {better}"
         )
         return Choice(best, gains, errors, reason)
+    if len(names) == 1:
+        return Choice(0, gains, errors, f"{names[0]}, the default: no other was tried")
     reason = f"{names[0]}, the default: no other candidate is better by more than noise"
     rivals = np.where(np.arange(len(gains)) > 0, gains, np.nan)
-    if len(names) > 1 and not np.isnan(rivals).all():
+    if not np.isnan(rivals).all():
         best = int(np.nanargmax(rivals))
         reason += f" (the best is {names[best]}, by {100 * gains[best]:+.1f} ± "
         reason += f"{100 * errors[best]:.1f} points)"
