@@ -41,7 +41,8 @@ class AutoMetric(MeanMetric):
     Candidates are learned neighbourhoods of a few sizes and penalties, the base learner on its
     own, and the Euclidean metric. Each is fitted to a few subsamples and judged by the rows left
     out. The default candidate is taken, unless another one is better by more than the noise of
-    that judgement. The metric is the mean over the subsamples, so that nothing is fitted twice.
+    that judgement. If the default cannot be fitted, the next one stands for it. The metric is the
+    mean over the subsamples, so that nothing is fitted twice.
     Scale the columns first, for example with :class:`sklearn.preprocessing.StandardScaler`.
     docs/generalisation.md shows what to expect.
 
