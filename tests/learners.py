@@ -1,6 +1,6 @@
 """Every estimator of the library: a new line of the registry takes part in the shared tests."""
 
-from lnml import LNML, LNMLCV, MMC
+from lnml import LMNN, LNML, LNMLCV, MMC, AutoMetric, AveragedMetric
 from lnml.contract import MetricLearner
 from lnml.registry import LEARNERS
 
@@ -21,7 +21,15 @@ COUPLED = [
     coupled(entry.make(0)) for entry in LEARNERS if issubclass(entry.estimator_class, MetricLearner)
 ]
 SEARCH = LNMLCV(grid=[(3, 3, 3), (1, 3, 5)], tol=0.1)
-ALL = [*METHODS, *COUPLED, SEARCH]
+# Loose fits and few of them: what the shared tests look at does not depend on that.
+AVERAGED = AveragedMetric(
+    LNML(LMNN(trace_penalty=0.01), k_min=1, k_av=2, k_max=3, max_rounds=2, tol=0.1), n_subsamples=2
+)
+AUTO = AutoMetric(trace_penalties=[0.01], sizes=[(1, 2, 3)], n_subsamples=2, max_rounds=2, tol=0.1)
+MEANS = [AVERAGED, AUTO]
+# A mean of metrics is the optimum of no problem.
+WITH_OBJECTIVE = [*METHODS, *COUPLED, SEARCH]
+ALL = [*WITH_OBJECTIVE, *MEANS]
 
 
 def short_name(estimator):

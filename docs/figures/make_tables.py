@@ -27,12 +27,19 @@ AROUND = (
     "any of the above but {} | duality gap of the last metric | |",
     "| `LNMLCV(estimator)` | LNML that chooses neighbourhood sizes, and on request the number of "
     "rounds, by cross-validation ([page](docs/lnml_cv.md)) | duality gap of the last metric | |",
+    "| `AveragedMetric(estimator)` | the mean of metrics from subsamples "
+    "([page](docs/averages.md)) | duality gap of each of them | |",
+    "| `AutoMetric(estimator)` | the one to start with: such a mean, of what serves rows left out "
+    "best ([page](docs/generalisation.md)) | duality gap of each of them | |",
 )
 
 
 def exports() -> str:
     """Imports for type checkers, and __all__."""
-    imports = sorted(f"    from {module} import {name}" for name, module in lnml._MODULES.items())
+    modules: dict[str, list[str]] = {}
+    for name, module in sorted(lnml._MODULES.items()):
+        modules.setdefault(module, []).append(name)
+    imports = [f"    from {m} import {', '.join(names)}" for m, names in sorted(modules.items())]
     names = sorted(lnml._MODULES)
     listed = "\n".join(f'    "{name}",' for name in names)
     return "\n".join(["if TYPE_CHECKING:", *imports, "", "__all__ = [", listed, "]"])

@@ -20,16 +20,13 @@ if TYPE_CHECKING:
     from lnml.estimators.nca import NCA
     from lnml.estimators.relative_comparisons import RelativeComparisons
     from lnml.estimators.support_vector import SupportVectorMetric
-    from lnml.estimators.trace_path import TracePath
-    from lnml.estimators.trace_path import trace_path
+    from lnml.estimators.trace_path import TracePath, trace_path
     from lnml.learning.assignment import assign_neighborhoods
     from lnml.learning.similarity import similarity_graph
     from lnml.learning.trust import least_trusted
     from lnml.memory import estimate_memory
 
 __all__ = [
-    "AutoMetric",
-    "AveragedMetric",
     "ITML",
     "LMNN",
     "LNML",
@@ -37,6 +34,8 @@ __all__ = [
     "MCML",
     "MMC",
     "NCA",
+    "AutoMetric",
+    "AveragedMetric",
     "Neighborhoods",
     "RelativeComparisons",
     "SupportVectorMetric",

@@ -92,6 +92,7 @@ def test_references_have_a_table_of_their_own(iris, capsys, monkeypatch):
 @pytest.mark.parametrize("more", [[], ["--pca", "2"]], ids=["columns", "components"])
 def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch, more):
     monkeypatch.setattr("lnml.registry.PAPER_METHODS", ("euclidean",))
+    monkeypatch.setattr("lnml.registry.DEFAULT_METHOD", "euclidean")
     for scale, names in (
         ("none", ["Euclidean", "Euclidean (scaled)"]),
         ("standard", ["Euclidean"]),

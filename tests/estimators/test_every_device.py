@@ -6,7 +6,7 @@ their tests there.
 
 import pytest
 from conftest import DEVICES
-from learners import ALL, short_name
+from learners import WITH_OBJECTIVE, short_name
 from sklearn.base import clone
 from toy_data import blobs
 
@@ -20,7 +20,7 @@ def every_device():
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.parametrize("learner", ALL, ids=short_name)
+@pytest.mark.parametrize("learner", WITH_OBJECTIVE, ids=short_name)
 def test_objective_is_that_of_the_cpu(learner, name):
     X, y = blobs(2, [14, 12, 10], 3)
     here = clone(learner).set_params(device="cpu").fit(X, y)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from learners import ALL, METHODS, short_name
+from learners import MEANS, METHODS, WITH_OBJECTIVE, short_name
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
@@ -103,7 +103,10 @@ CASES = [
 
 
 LEARNERS = [
-    *((learner, np.float64) for learner in [*ALL, LMNN(n_components=1), MMC(n_components=1)]),
+    *(
+        (learner, np.float64)
+        for learner in [*WITH_OBJECTIVE, LMNN(n_components=1), MMC(n_components=1)]
+    ),
     *((learner, np.float32) for learner in METHODS),
 ]
 # Their norm is that of the features as given; features of 1e8 beside 1e-8 may be too much.
@@ -151,6 +154,20 @@ def test_converges(case, learner, dtype):
     assert np.isfinite(model.transform(X)).all()
     if not isinstance(base, WITHOUT_PROOF) and getattr(base, "n_components", None) is None:
         assert model.duality_gap_ <= learner.tol
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("learner", MEANS, ids=short_name)
+def test_means_of_hard_data(case, learner):
+    X, y = case()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for message in EXPECTED_WARNINGS:
+            warnings.filterwarnings("ignore", message=message)
+        model = clone(learner).fit(X, y)
+    assert model.converged_ and (model.gaps_ <= 0.1).all()
+    assert np.isfinite(model.components_).all() and model.components_.any()
+    assert np.isfinite(model.transform(X)).all()
 
 
 @pytest.mark.parametrize("learner", [cls() for cls in BOUND_TO_UNITS], ids=short_name)

@@ -1,6 +1,6 @@
 """scikit-learn's own checks, for every estimator."""
 
-from learners import COUPLED, METHODS, SEARCH
+from learners import COUPLED, MEANS, METHODS, SEARCH
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -10,7 +10,7 @@ ESTIMATORS = [
     clone(learner).set_params(tol=0.1)
     for learner in [*METHODS, *COUPLED[:2], SEARCH]
     if not getattr(learner, "diagonal", False)
-]
+] + MEANS
 
 
 # What scikit-learn itself skips here is its array API check: it runs only with

@@ -119,10 +119,10 @@ class Monitor:
 
     def _show(self, record: Any) -> None:
         parts = [self.method]
-        for key in ("round", "iteration"):
+        for key in ("candidate", "subsample", "round", "iteration"):
             if key in record:
                 parts.append(f"{key} {record[key]}")
-        if "objective" in record:
+        if record.get("objective") is not None:
             parts.append(f"objective {record['objective']:.6g}")
         if record.get("gap") is not None:
             parts.append(f"gap {record['gap']:.1e}")

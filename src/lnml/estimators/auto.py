@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from lnml.estimators.auto_candidates import (
 )
 from lnml.estimators.auto_search import CandidateSearch
 from lnml.estimators.averaged import MeanMetric, all_met, mean_attributes, on_device
-from lnml.estimators.base import Learned
+from lnml.estimators.base import ComponentsLearner, Learned
 from lnml.estimators.coupled import coupled
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.subsamples import covariance_of
@@ -41,7 +41,8 @@ class AutoMetric(MeanMetric):
     Candidates are learned neighbourhoods of a few sizes and penalties, the base learner on its
     own, and the Euclidean metric. Each is fitted to a few subsamples and judged by the rows left
     out. The default candidate is taken, unless another one is better by more than the noise of
-    that judgement. The metric is the mean over the subsamples, so that nothing is fitted twice.
+    that judgement. If the default cannot be fitted, the next one stands for it. The metric is the
+    mean over the subsamples, so that nothing is fitted twice.
     Scale the columns first, for example with :class:`sklearn.preprocessing.StandardScaler`.
     docs/generalisation.md shows what to expect.
 
@@ -206,13 +207,15 @@ class AutoMetric(MeanMetric):
 
     def _grid(self, rows: TrainingRows, kernels: Kernels) -> list[Candidate]:
         """Check the parameters and return the candidates, the default first."""
-        base = LMNN() if self.estimator is None else clone(self.estimator)
-        if "trace_penalty" not in getattr(base, "get_params", dict)():
+        base = LMNN() if self.estimator is None else self.estimator
+        usable = isinstance(base, ComponentsLearner) and "trace_penalty" in base.get_params()
+        if not usable:
             raise TypeError(
                 f"AutoMetric cannot use {type(base).__name__}: it needs a metric learner with a "
                 f"trace_penalty, such as LMNN, MCML or NCA"
             )
-        base = on_device(base.set_params(tol=check_between("tol", self.tol, 0.0, 1.0)), self.device)
+        tol = check_between("tol", self.tol, 0.0, 1.0)
+        base = on_device(clone(base).set_params(tol=tol), self.device)
         base.check_parameters()
         penalties: Sequence[float] = SOFT_PENALTIES
         sizes: Sequence[Sizes] = ()
@@ -225,9 +228,7 @@ class AutoMetric(MeanMetric):
         elif self.sizes is not None:
             raise ValueError(f"sizes do not go with {type(base).__name__}: it has no targets")
         if self.trace_penalties is not None:
-            penalties = [check_trace_penalty(p) for p in self.trace_penalties]
-        if not penalties:
-            raise ValueError("trace_penalties is empty: name at least one, or use None")
+            penalties = check_penalties(self.trace_penalties)
         max_rounds = check_integer("max_rounds", self.max_rounds, 1)
         return candidates(
             base, penalties, sizes, plain_first=fixed, max_rounds=max_rounds, tol=self.tol
@@ -237,9 +238,23 @@ class AutoMetric(MeanMetric):
         """Return the sizes of neighbourhoods to try, checked."""
         if self.sizes is None:
             return usual
-        found = [check_sizes(*each) for each in self.sizes]
-        if not found:
-            raise ValueError("sizes is empty: name at least one (k_min, k_av, k_max), or use None")
+        given = list(self.sizes) if isinstance(self.sizes, Iterable) else []
+        if not given or any(np.shape(each) != (3,) for each in given):
+            raise ValueError(
+                f"sizes must be a list of (k_min, k_av, k_max), such as [(1, 3, 5)], or None; "
+                f"got {self.sizes!r}"
+            )
+        found = [check_sizes(*each) for each in given]
         for each in found:
             coupling.check(each)
         return found
+
+
+def check_penalties(given: Any) -> list[float]:
+    """Return the penalties to try, or say what is wrong."""
+    found = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
+    if not found:
+        raise ValueError(
+            f"trace_penalties must be a list of one number or more, or None; got {given!r}"
+        )
+    return [check_trace_penalty(each) for each in found]

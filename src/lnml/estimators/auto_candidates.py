@@ -115,13 +115,15 @@ class Choice(NamedTuple):
 def choose(names: Sequence[str], correct: Sequence[np.ndarray | None]) -> Choice:
     """Take the default, the first, unless another is better by more than noise.
 
+    If the default could not be fitted, the next one that could stands for it.
+
     Parameters
     ----------
     names : sequence of str
         The candidates.
     correct : sequence of ndarray of bool, shape (m,), or None
         Whether each is right on the rows left out, or on the first of them; None if it could
-        not be fitted.
+        not be fitted. One of them was.
 
     Examples
     --------
@@ -130,29 +132,38 @@ def choose(names: Sequence[str], correct: Sequence[np.ndarray | None]) -> Choice
     >>> choose(["this", "that"], right).best, choose(["this", "that"], right[:, :3]).best
     (1, 0)
     """
-    default = correct[0]
-    assert default is not None, "the default is always fitted"
+    first = first_fitted(correct)
+    default = correct[first]
+    assert default is not None
+    why = "the default" if first == 0 else "the first that could be fitted"
     gains, errors = (np.full(len(correct), np.nan) for _ in range(2))
     for number, right in enumerate(correct):
         if right is not None and right.size:
             difference = right.astype(np.float64) - default[: right.size]
             gains[number] = difference.mean()
             errors[number] = difference.std() / np.sqrt(right.size)
-    clear = np.flatnonzero((gains > 0.0) & (gains > CAREFUL * errors))
     if default.size == 0:
-        return Choice(0, gains, errors, f"{names[0]}, the default: no rows could be left out")
+        return Choice(first, gains, errors, f"{names[first]}, {why}: no rows could be left out")
+    clear = np.flatnonzero((gains > 0.0) & (gains > CAREFUL * errors))
     if clear.size:
         best = int(clear[gains[clear].argmax()])
         better = f"{100 * gains[best]:.1f} ± {100 * errors[best]:.1f} points"
         reason = (
             f"{names[best]}: on rows left out its nearest neighbours are right more often than "
-            f"those of the default ({names[0]}), by {better}"
+            f"those of {why} ({names[first]}), by {better}"
         )
         return Choice(best, gains, errors, reason)
-    reason = f"{names[0]}, the default: no other candidate is better by more than noise"
-    rivals = np.where(np.arange(len(gains)) > 0, gains, np.nan)
-    if len(names) > 1 and not np.isnan(rivals).all():
-        best = int(np.nanargmax(rivals))
-        reason += f" (the best is {names[best]}, by {100 * gains[best]:+.1f} ± "
-        reason += f"{100 * errors[best]:.1f} points)"
-    return Choice(0, gains, errors, reason)
+    rivals = np.where(np.arange(len(gains)) != first, gains, np.nan)
+    if np.isnan(rivals).all():
+        return Choice(first, gains, errors, f"{names[first]}, {why}: no other was fitted")
+    best = int(np.nanargmax(rivals))
+    reason = (
+        f"{names[first]}, {why}: no other candidate is better by more than noise (the best is "
+        f"{names[best]}, by {100 * gains[best]:+.1f} ± {100 * errors[best]:.1f} points)"
+    )
+    return Choice(first, gains, errors, reason)
+
+
+def first_fitted(correct: Sequence[np.ndarray | None]) -> int:
+    """Position of the first candidate that could be fitted: what others are compared with."""
+    return next(number for number, right in enumerate(correct) if right is not None)

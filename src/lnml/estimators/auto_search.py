@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from lnml.core.monitor import Monitor
-from lnml.estimators.auto_candidates import Candidate, Choice, choose
+from lnml.core.warn import warn_user
+from lnml.estimators.auto_candidates import Candidate, Choice, choose, first_fitted
 from lnml.estimators.cv_results import results_table
 from lnml.estimators.subsamples import SubsampleFit, fit_subsamples
 from lnml.estimators.validation import TrainingRows
@@ -64,6 +65,8 @@ class CandidateSearch:
         self.subsamples = self._split(self.sampled)
         self.votes = self._vote_numbers(n_neighbors)
         self.fits: dict[int, list[SubsampleFit]] = {}
+        # Why the first of those that could not be fitted could not.
+        self.failure = ""
         # By candidate: whether the votes are right on all rows left out, and a row of the table.
         self.correct: list[np.ndarray | None] = []
         self.table: list[dict[str, list[float]]] = []
@@ -92,8 +95,11 @@ class CandidateSearch:
         for number, candidate in enumerate(self.grid):
             fits = self._fitted(candidate.estimator, X, labels)
             self._judge(number, fits)
-            if monitor.step(self._record(number, fits), partial(_first_metric, fits, X)):
+            stop = monitor.step(self._record(number, fits), partial(_first_metric, fits, X))
+            if stop and self.fits:
                 break
+        if self.correct[0] is None:
+            warn_user(f"the default candidate could not be fitted: {self.failure}")
         estimator = self.grid[self.choice.best].estimator
         if estimator is None:
             return []
@@ -108,22 +114,23 @@ class CandidateSearch:
         def fits(parts: list[np.ndarray]) -> list[SubsampleFit]:
             return fit_subsamples(estimator, X, labels, parts, self.votes, self.n_jobs)
 
-        if not self.correct:
-            return fits(self.subsamples)
         half = self.count // 2
         try:
+            if not self.fits:
+                return fits(self.subsamples)
             first = fits(self.subsamples[:half])
             if not self._is_ahead(first):
                 return first
             return first + fits(self.subsamples[half:])
-        except ValueError:
-            # Such as a penalty that leaves no metric. The default must work, others need not.
+        except ValueError as error:
+            # Such as a penalty that leaves no metric. The Euclidean one always works.
+            self.failure = self.failure or str(error)
             return []
 
     def _is_ahead(self, fits: list[SubsampleFit]) -> bool:
         """Whether some fits are right more often than those of the default."""
-        default = self.correct[0]
-        assert default is not None, "the default is fitted first"
+        default = self.correct[first_fitted(self.correct)]
+        assert default is not None
         right = np.hstack([fit.correct[0] for fit in fits])
         return int(right.sum()) > int(default[0, : right.size].sum())
 
@@ -138,10 +145,13 @@ class CandidateSearch:
                 "gap": [np.nan if fit.gap is None else fit.gap for fit in fits] + missing,
             }
         )
+        if not fits and not self.fits:
+            return
         right = [None if correct is None else correct[0] for correct in self.correct]
         self.choice = choose([each.name for each in self.grid[: len(right)]], right)
         self.fits[number] = fits
-        self.fits = {k: v for k, v in self.fits.items() if k in (0, self.choice.best)}
+        kept = (first_fitted(right), self.choice.best)
+        self.fits = {k: v for k, v in self.fits.items() if k in kept}
 
     def _record(self, number: int, fits: list[SubsampleFit]) -> dict[str, Any]:
         """Return a line of ``history_``."""

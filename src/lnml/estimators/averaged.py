@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,7 @@ from lnml.core.checks import check_between, check_integer
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Solution
 from lnml.core.warn import warn_user
-from lnml.estimators.base import Learned
+from lnml.estimators.base import Learned, MetricEstimator
 from lnml.estimators.coupled import CoupledEstimator
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
@@ -29,9 +30,13 @@ from lnml.learning.averages import balanced_subsamples, mean_components, target_
 class MeanMetric(CoupledEstimator):
     """Base of the estimators whose metric is a mean of others."""
 
+    estimators_: list[Any]
+
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Refuse: a mean solves no problem of its own. Each of ``estimators_`` has a proof."""
         check_is_fitted(self, "components_")
+        if not self.estimators_:
+            raise ValueError("there is no certificate: the Euclidean metric was not learned")
         raise ValueError(
             f"there is no certificate: {type(self).__name__} is a mean of metrics, and no optimum "
             f"of one problem. Each metric has its own: for the first, "
@@ -185,7 +190,14 @@ class AveragedMetric(MeanMetric):
         return self._fit(X, learn)
 
     def _estimator(self) -> Any:
-        return default_estimator() if self.estimator is None else self.estimator
+        if self.estimator is None:
+            return default_estimator()
+        if not isinstance(self.estimator, MetricEstimator):
+            raise TypeError(
+                f"AveragedMetric cannot use {self.estimator!r}: it needs a metric learner of this "
+                f"library, such as LNML(LMNN()), MCML() or NCA()"
+            )
+        return self.estimator
 
     def _fits(
         self,
@@ -203,9 +215,8 @@ class AveragedMetric(MeanMetric):
             parts = subsamples[lo : lo + step]
             for fit in fit_subsamples(estimator, X, labels, parts, n_jobs=self.n_jobs):
                 fits.append(fit)
-                stop = monitor.step(fit_record(len(fits) - 1, fit), fit.components.copy)
-            if stop:
-                break
+                if monitor.step(fit_record(len(fits) - 1, fit), fit.components.copy):
+                    return fits
         return fits
 
 
@@ -220,7 +231,13 @@ def on_device(estimator: Any, device: Any) -> Any:
 
 
 def all_met(fits: list[SubsampleFit]) -> bool:
-    """Whether all fits proved their tolerance or met their own rule; if not, say so."""
+    """Whether all fits proved their tolerance or met their own rule; if not, say so.
+
+    What the fits warned of is told once.
+    """
+    warned = [fit.warned for fit in fits if fit.warned]
+    if warned:
+        warn_user(f"{len(warned)} of the {len(fits)} fits to subsamples warned: {warned[0]}")
     short = [
         fit
         for fit in fits
@@ -231,6 +248,7 @@ def all_met(fits: list[SubsampleFit]) -> bool:
         largest = f", with gaps up to {max(gaps):.1e}" if gaps else ""
         warn_user(
             f"{len(short)} of the {len(fits)} fits did not meet their tolerance{largest}: raise "
-            f"their max_iter, or accept a larger tol"
+            f"their max_iter, or accept a larger tol",
+            ConvergenceWarning,
         )
     return not short

@@ -36,8 +36,14 @@ from lnml.learning.assignment import warn_small_classes
 from lnml.learning.targets import nearest_neighborhoods
 from lnml.solvers.problem import resumable
 
-# Attributes that fits to rows have, and fits to pairs or triplets do not.
-NOT_ALWAYS = ("classes_", "target_neighbors_", "n_target_neighbors_", "pairs_")
+# Attributes that only some fits have.
+NOT_ALWAYS = (
+    "classes_",
+    "target_neighbors_",
+    "n_target_neighbors_",
+    "target_shares_",
+    "pairs_",
+)
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,16 @@ class SubsampleFit(NamedTuple):
         Whether the votes of the subsample's rows are right on the m rows left out.
     seconds : float
         Time of the fit.
+    warned : str
+        The first warning of the fit. It is kept, so that it comes back from other processes and
+        the user sees it once.
     """
 
     model: Any
     components: np.ndarray
     correct: np.ndarray
     seconds: float
+    warned: str = ""
 
     @property
     def gap(self) -> float | None:
@@ -72,7 +76,7 @@ def fit_subsample(
         if votes and out.size:
             correct = vote_correct(X[rows], labels[rows], X[out], labels[out], votes)
         return SubsampleFit(None, np.eye(X.shape[1]), correct, 0.0)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught:
         # Few rounds are meant to be few; what a fit proves, its gap says.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = clone(estimator).fit(X[rows], labels[rows])
@@ -81,7 +85,8 @@ def fit_subsample(
     if votes and out.size:
         inside, outside = model.transform(X[rows]), model.transform(X[out])
         correct = vote_correct(inside, labels[rows], outside, labels[out], votes)
-    return SubsampleFit(model, components, correct, seconds)
+    warned = str(caught[0].message) if caught else ""
+    return SubsampleFit(model, components, correct, seconds, warned)
 
 
 def fit_subsamples(
