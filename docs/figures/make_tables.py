@@ -40,7 +40,8 @@ def exports() -> str:
     for name, module in sorted(lnml._MODULES.items()):
         modules.setdefault(module, []).append(name)
     imports = [f"    from {m} import {', '.join(names)}" for m, names in sorted(modules.items())]
-    names = sorted(lnml._MODULES)
+    # As ruff sorts them: capitals, then classes, then functions.
+    names = sorted(lnml._MODULES, key=lambda name: (not name.isupper(), name))
     listed = "\n".join(f'    "{name}",' for name in names)
     return "\n".join(["if TYPE_CHECKING:", *imports, "", "__all__ = [", listed, "]"])
 
