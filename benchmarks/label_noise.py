@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from suite.rows import bundled
 
-from lnml import LMNN, LNML, least_trusted
+from lnml import LMNN, LNML, AveragedMetric, least_trusted
 from lnml.report.tables import text_table
 
 ROWS = {
@@ -69,6 +69,18 @@ def trust(
     return rank
 
 
+def averaged_trust(n_subsamples: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return the ranking by means over fits of two rounds to so many subsamples."""
+
+    def rank(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        fits = LNML(LMNN(), k_min=1, k_av=3, k_max=5, max_rounds=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return least_trusted(AveragedMetric(fits, n_subsamples=n_subsamples).fit(X, y), None)
+
+    return rank
+
+
 def learned_disagreement(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Rank rows by the disagreement of their neighbours in the learned metric."""
     model = LNML(LMNN(), k_min=1, k_av=3, k_max=5).fit(X, y)
@@ -79,6 +91,8 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "trust, (1, 3, 5)": trust((1, 3, 5)),
     "after 1 round": trust((1, 3, 5), 1),
     "after 2 rounds": trust((1, 3, 5), 2),
+    "2 rounds, mean of 4": averaged_trust(4),
+    "2 rounds, mean of 10": averaged_trust(10),
     "after 5 rounds": trust((1, 3, 5), 5),
     "trust, (3, 3, 3)": trust((3, 3, 3)),
     "neighbours, raw": disagreement,

@@ -11,7 +11,6 @@ import lnml
 from lnml.contract import MetricLearner
 from lnml.registry import (
     LEARNERS,
-    PAPER_METHODS,
     Learner,
     Method,
     built_in,
@@ -77,7 +76,7 @@ def when_compared(method: Method) -> str:
     """Whether a method is compared if none is named."""
     if method.classifier:
         return "with `--references`: no distance"
-    if method.key in PAPER_METHODS:
+    if method.key in compared_by_default("standard"):
         return "yes"
     return "unless `--scale standard`" if method.key in compared_by_default("none") else ""
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.exceptions import NotFittedError
 
-from lnml import LMNN, LNML, LNMLCV, MCML, least_trusted
+from lnml import LMNN, LNML, LNMLCV, MCML, AveragedMetric, least_trusted
 from lnml.datasets import load_dataset
 
 
@@ -114,3 +114,30 @@ def test_bad_input():
 def test_ten_rows_by_default():
     costs = sparse.csr_array(np.diag(np.arange(12.0, 0.0, -1.0), k=1))
     assert_array_equal(least_trusted(model_with(costs)), [12, *range(9)])
+
+
+def test_an_average_ranks_by_means_over_the_fits_that_saw_a_row():
+    X, y = shuffled("iris")
+    fits = LNML(k_min=1, k_av=3, k_max=5, max_rounds=2, tol=1e-2)
+    model = AveragedMetric(fits, n_subsamples=3, subsample=0.5).fit(X, y)
+    sizes, costs, seen = np.zeros(150), np.zeros(150), np.zeros(150)
+    for fit, rows in zip(model.estimators_, model.subsamples_, strict=True):
+        for place, row in enumerate(rows):
+            seen[row] += 1
+            sizes[row] += fit.n_target_neighbors_[place]
+            costs[row] += fit.target_costs_[[place]].sum() / fit.n_target_neighbors_[place]
+    order = least_trusted(model, None)
+    assert sorted(order) == list(range(150))
+    known = order[: int((seen > 0).sum())]
+    assert (seen[known] > 0).all(), "rows that no fit saw come last"
+    means = np.round(sizes[known] / seen[known], 9)
+    assert (np.diff(means) >= 0).all()
+    same = np.diff(means) == 0
+    assert (np.diff(costs[known] / seen[known])[same] <= 1e-9).all()
+
+
+def test_an_average_without_learned_neighbourhoods_trusts_all_rows_alike():
+    X, y = shuffled("iris")
+    model = AveragedMetric(LMNN(tol=0.1), n_subsamples=2).fit(X, y)
+    with pytest.raises(TypeError, match="LMNN learns no neighbourhoods"):
+        least_trusted(model)

@@ -20,9 +20,10 @@ def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
 
     Parameters
     ----------
-    model : LNML or LNMLCV
+    model : LNML, LNMLCV or AveragedMetric
         A fitted model. Sizes that may vary, such as (1, 3, 5), and few rounds
-        (``max_rounds=2``) tell most (docs/trust.md).
+        (``max_rounds=2``) tell most (docs/trust.md). Of an average, numbers and costs are
+        means over the fits that saw a row; rows that none saw come last.
     n : int or None, default=10
         How many rows; None for all.
 
@@ -44,14 +45,38 @@ def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
     """
     count = None if n is None else check_integer("n", n, 1)
     if not hasattr(type(model), "fit"):
-        raise TypeError(f"least_trusted needs a fitted LNML or LNMLCV, got {type(model).__name__}")
+        raise TypeError(
+            f"least_trusted needs a fitted LNML, LNMLCV or AveragedMetric, got "
+            f"{type(model).__name__}"
+        )
     check_is_fitted(model)
+    if hasattr(model, "target_shares_"):
+        sizes, costs = _means_over_fits(model)
+        return np.lexsort((-costs, sizes))[:count]
+    _check_costs(model, type(model).__name__)
+    return np.lexsort((-mean_costs(model), model.n_target_neighbors_))[:count]
+
+
+def _check_costs(model: Any, name: str) -> None:
     if not hasattr(model, "target_costs_"):
         raise TypeError(
-            f"{type(model).__name__} learns no neighbourhoods, so it trusts all rows alike: "
-            f"fit LNML({type(model).__name__}()) instead"
+            f"{name} learns no neighbourhoods, so it trusts all rows alike: fit LNML({name}()) "
+            f"instead"
         )
-    return np.lexsort((-mean_costs(model), model.n_target_neighbors_))[:count]
+
+
+def _means_over_fits(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean number of target neighbours of every row, and their mean cost, over its fits."""
+    n = model.target_shares_.shape[0]
+    seen, sizes, costs = np.zeros(n), np.zeros(n), np.zeros(n)
+    for fit, rows in zip(model.estimators_, model.subsamples_, strict=True):
+        _check_costs(fit, type(fit).__name__)
+        seen[rows] += 1.0
+        sizes[rows] += fit.n_target_neighbors_
+        costs[rows] += mean_costs(fit)
+    with np.errstate(invalid="ignore"):
+        # Rounded, so that equal means are equal. NaN, for a row that no fit saw, sorts last.
+        return np.round(sizes / seen, 9), costs / seen
 
 
 def mean_costs(model: Any) -> np.ndarray:
