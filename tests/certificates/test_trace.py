@@ -39,6 +39,7 @@ def check(learner, X, y, penalty):
     return found
 
 
+@pytest.mark.extras
 @names
 @pytest.mark.parametrize("name", ["iris", "wine", "sonar"])
 def test_bundled_data(name, learner):

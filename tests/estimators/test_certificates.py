@@ -82,7 +82,7 @@ def test_code_for_missing_values(learner):
     solved(learner, *missing_values())
 
 
-@pytest.mark.parametrize("learner", ["LMNN", "MCML", "MMC"])
+@pytest.mark.parametrize("learner", ["LMNN", pytest.param("MCML", marks=pytest.mark.extras), "MMC"])
 @pytest.mark.parametrize(("size", "noise"), [(1e-5, 1e-7), (3e-6, 2e-8)])
 def test_class_in_a_small_residual(learner, size, noise):
     """The bound is compared with what a fit to the residual itself attains."""

@@ -36,7 +36,7 @@ def test_every_metric_is_certified_and_as_good_as_a_fit_of_its_own(learner):
     assert not hasattr(learner, "components_")
 
 
-@pytest.mark.parametrize("name", ["iris", "wine"])
+@pytest.mark.parametrize("name", ["iris", pytest.param("wine", marks=pytest.mark.extras)])
 @pytest.mark.parametrize("learner", [LMNN(), MCML(), MMC()], ids=str)
 def test_a_third_of_the_evaluations(learner, name):
     X, y = standardized(name)

@@ -124,7 +124,7 @@ class AveragedMetric(MeanMetric):
     >>> from lnml.datasets import load_dataset
     >>> wine = load_dataset("wine")
     >>> model = AveragedMetric().fit(wine.data, wine.target)
-    >>> len(model.estimators_), (model.gaps_ <= 1e-2).all()
+    >>> len(model.estimators_), bool((model.gaps_ <= 1e-2).all())
     (4, True)
     """
 
