@@ -46,7 +46,7 @@ format: .venv/.test
 # Numba's on-disk cache is kept apart from that of .venv: the two would overwrite each other.
 test-oldest: .venv-oldest/.test
 	NUMBA_CACHE_DIR='$(CURDIR)/.venv-oldest/numba-cache' \
-		.venv-oldest/$(PYTEST) -m 'not slow' $(OLDEST_TESTS)
+		.venv-oldest/$(PYTEST) -m 'not slow and not extras' $(OLDEST_TESTS)
 
 study: .venv/.cli
 	.venv/bin/lnml study --output build/study --force
