@@ -131,7 +131,8 @@ def test_float32(learner, penalty):
     close = 2e-3 if narrow.certificate_ else 0.05
     assert narrow.objective_ == pytest.approx(wide.objective_, rel=close)
     if narrow.certificate_:
-        assert narrow.duality_gap_ <= 1e-3
+        # Rounding of float32 is part of the gap.
+        assert narrow.duality_gap_ <= 2e-3
         assert verify(narrow.certificate_, X, y).holds
 
 
