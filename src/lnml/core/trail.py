@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import daxpy, ddot
 
-MOST_PAIRS = 400
+# More save a few evaluations, and take more time than these where rows are few.
+MOST_PAIRS = 200
 MOST_BYTES = 2**28
 LEAST_PAIRS = 10
 # A change of the gradient this much across its step says nothing about curvature.
