@@ -61,8 +61,9 @@ def main() -> None:
     letter = load_dataset("letter")
     rows = np.random.default_rng(0).permutation(len(letter.target))[:LETTER_ROWS]
     X, y = scale(letter.data[rows].astype(float)), letter.target[rows]
-    lines.append(measured(f"letter, {LETTER_ROWS} rows", X, y, LMNN()))
-    print(*lines[-1])
+    for estimator in (LMNN(), MCML(), MMC()):
+        lines.append(measured(f"letter, {LETTER_ROWS} rows", X, y, estimator))
+        print(*lines[-1], flush=True)
     table = text_table(HEADER, lines)
     RESULTS.write_text(
         "# Paths of trace penalties\n\nTwenty penalties each, on standardised columns, to a gap "

@@ -7,7 +7,11 @@ from sklearn.preprocessing import scale
 
 from lnml import ITML, LMNN, LNML, MCML, MMC, NCA, trace_path
 from lnml.certificates import verify
+from lnml.core.checks import LEAST_PENALTY
+from lnml.core.solution import Solution
 from lnml.datasets import load_dataset
+from lnml.objectives.base import Form
+from lnml.solvers.path import FOLLOWERS
 
 LEARNERS = [LMNN(), MCML(), MMC(), MMC(diagonal=True)]
 
@@ -36,7 +40,10 @@ def test_every_metric_is_certified_and_as_good_as_a_fit_of_its_own(learner):
     assert not hasattr(learner, "components_")
 
 
-@pytest.mark.parametrize("name", ["iris", pytest.param("wine", marks=pytest.mark.extras)])
+EXTRAS = [pytest.param(name, marks=pytest.mark.extras) for name in ("wine", "sonar")]
+
+
+@pytest.mark.parametrize("name", ["iris", *EXTRAS])
 @pytest.mark.parametrize("learner", [LMNN(), MCML(), MMC()], ids=str)
 def test_a_third_of_the_evaluations(learner, name):
     X, y = standardized(name)
@@ -80,6 +87,52 @@ def test_given_targets_and_low_rank():
     assert all(model.target_neighbors_.nnz == targets.nnz for model in path.models)
     flat = trace_path(LMNN(n_components=2), X, y, trace_penalties=[1.0, 0.1])
     assert [c.shape for c in flat.components] == [(2, 4), (2, 4)]
+
+
+def test_a_point_that_does_not_converge_is_solved_anew(monkeypatch):
+    """Both solves count."""
+    X, y = standardized("iris")
+
+    def lost(task, components, run):
+        record = {"iteration": 1, "objective": 1e9, "bound": 0.0, "gap": 1.0, "n_evaluations": 7}
+        run.report(components, record)
+        task.search(components, 0.1)
+        task.keep_dual(components, 0.1, task.evaluate(components, 0.1))
+        return Solution(components, 1e9, 0.0, 1.0, False)
+
+    monkeypatch.setitem(FOLLOWERS, Form.HINGES, lost)
+    path = trace_path(LMNN(), X, y, trace_penalties=[1.0, 0.1])
+    alone = LMNN(trace_penalty=0.1).fit(X, y)
+    assert (path.gaps <= 1e-3).all()
+    np.testing.assert_array_equal(path.components[1], alone.components_)
+    assert path.n_evaluations[1] == evaluations(alone) + 7
+
+
+def test_a_callback_ends_a_path():
+    X, y = standardized("iris")
+    seen = []
+
+    def callback(state):
+        seen.append(state.record["iteration"])
+        return len(seen) == 6
+
+    path = trace_path(LMNN(callback=callback), X, y, trace_penalties=[3.0, 1.0, 0.3, 0.1])
+    assert len(seen) == 6
+    assert 1 <= len(path.models) == path.trace_penalties.size < 4
+
+
+def test_no_penalty_below_rounding():
+    """Columns of very different scales leave room for tiny penalties only."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([1e6 * rng.standard_normal(40), 1e-2 * (y + rng.standard_normal(40))])
+    for scales in ([1.0, 1.0], [1e3, 1e-3]):
+        try:
+            path = trace_path(MCML(), X * scales, y, n_penalties=3)
+        except ValueError as error:
+            assert "scale the columns first" in str(error)
+        else:
+            assert path.trace_penalties.min() >= LEAST_PENALTY
 
 
 @pytest.mark.parametrize("learner", [LNML(), NCA(), ITML()], ids=str)

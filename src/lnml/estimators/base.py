@@ -112,16 +112,20 @@ class MetricEstimator(MahalanobisMetric):
             learned = learn(kernels, monitor)
             monitor.close()
             self._store(learned, given)
+        self._warn(learned, given)
+        return self
+
+    def _warn(self, learned: Learned, given: Any) -> None:
+        """Say what a fit could not reach, or not prove, unless the user's callback stopped it."""
         solution = learned.solution
         if solution.stopped:
-            return self
+            return
         if solution.short and learned.order is not None and solution.gap is not None:
             X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
             names = getattr(self, "feature_names_in_", None)
             warn_of_little_proof(type(self).__name__, solution.gap, X, names)
         elif learned.limit and not solution.converged:
             self._warn_of_limit(learned)
-        return self
 
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Return what was proved about the fit, in a form that anyone can check.
@@ -172,7 +176,7 @@ class MetricEstimator(MahalanobisMetric):
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:
-        """Warn if a fit did not converge, unless the user's callback stopped it."""
+        """Say that a fit did not converge."""
         limit, value = learned.limit, learned.limit_value
         value = getattr(self, limit, "its own limit") if value is None else value
         gap = learned.solution.gap

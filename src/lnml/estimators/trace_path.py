@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from lnml.core.checks import check_integer, check_trace_penalty
+from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
@@ -117,6 +118,7 @@ def trace_path(
     Returns
     -------
     path : TracePath
+        It ends early if the estimator's callback stops a solve.
 
     Examples
     --------
@@ -138,19 +140,38 @@ def trace_path(
     with kernels.session():
         rows = check_training_data(base, X, y)
         training, targets = base._prepared(rows, kernels, target_neighbors)
-        components, state = base.initial_components(rows.X, rows.codes), None
+        start, last = base.initial_components(rows.X, rows.codes), None
         for penalty in penalties:
             model = clone(base).set_params(trace_penalty=float(penalty))
-            problem = model.metric_problem(training)
-            assert isinstance(problem, ObjectiveProblem)
-            monitor = Monitor(type(model).__name__, model.verbose, model.callback)
-            found = problem.solve(
-                targets, components, tol=model.tol, state=state, monitor=monitor, on_path=True
-            )
-            monitor.close()
-            components, state = found.components, found.state
-            models.append(_stored(model, found, X, y, training, rows, targets))
-    return TracePath(penalties, models)
+            last = _next(model, model.metric_problem(training), targets, start, last)
+            models.append(_stored(model, last, X, y, training, rows, targets))
+            if last.stopped:
+                break
+    return TracePath(penalties[: len(models)], models)
+
+
+def _next(
+    model: Any, problem: Any, targets: Any, start: np.ndarray, last: Solution | None
+) -> Solution:
+    """Solve the next problem of a path from the last solution; anew if that does not converge."""
+    assert isinstance(problem, ObjectiveProblem)
+    monitor = Monitor(type(model).__name__, model.verbose, model.callback)
+    solve = partial(problem.solve, targets, tol=model.tol, monitor=monitor, on_path=True)
+    found = solve(start) if last is None else solve(last.components, state=last.state)
+    if last is not None and not (found.converged or found.stopped):
+        # A fit of its own has as many iterations as it asks for, and both count.
+        before = list(monitor.history)
+        monitor.history.clear()
+        anew = solve(start)
+        better = anew.converged or _gap(anew) < _gap(found)
+        found = replace(anew if better else found, history=[*before, *monitor.history])
+    monitor.close()
+    return found
+
+
+def _gap(solution: Solution) -> float:
+    """Gap that is proved; infinite if there is none."""
+    return np.inf if solution.gap is None else solution.gap
 
 
 def _checked(estimator: Any) -> MetricLearner:
@@ -180,12 +201,12 @@ def _penalties(
     most = LARGEST
     if hasattr(base, "max_trace_penalty"):
         most = min(most, SHARE * base.max_trace_penalty(X, y, target_neighbors))
-    if most <= 0.0:
+    if most <= LEAST_PENALTY:
         raise ValueError(
-            "no penalty leaves a metric on these data: the classes do not differ, or columns have "
-            "very different scales; scale the columns first"
+            "no penalty leaves a metric on these data that is more than rounding: the classes do "
+            "not differ, or columns have very different scales; scale the columns first"
         )
-    return np.geomspace(most, min(SMALLEST, 1e-3 * most), count)
+    return np.geomspace(most, max(min(SMALLEST, 1e-3 * most), LEAST_PENALTY), count)
 
 
 def _stored(
@@ -203,6 +224,5 @@ def _stored(
     learned = Learned(found, training.points.dtype, attributes, order=training.order)
     check_training_data(model, X, y)
     model._store(learned, X)
-    if not found.converged and not found.stopped:
-        model._warn_of_limit(learned)
+    model._warn(learned, X)
     return model
