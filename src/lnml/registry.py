@@ -230,7 +230,7 @@ COMPOSED = (
     Method(
         "auto",
         "AutoMetric",
-        "the one to start with: learned, averaged and chosen with care, on scaled columns",
+        "learned, averaged and chosen with care, on scaled columns; the one to start with",
         _chosen_with_care,
         scale="standard",
     ),

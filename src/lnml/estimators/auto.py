@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.base import clone
 
 from lnml.core.checks import check_between, check_integer, check_trace_penalty
 from lnml.core.monitor import Monitor
-from lnml.core.solution import Solution
 from lnml.estimators.auto_candidates import (
     FIXED_PENALTIES,
     FIXED_SIZES,
@@ -22,16 +22,13 @@ from lnml.estimators.auto_candidates import (
     candidates,
 )
 from lnml.estimators.auto_search import CandidateSearch
-from lnml.estimators.averaged import MeanMetric, all_met, mean_attributes, on_device
+from lnml.estimators.averaged import MeanMetric, on_device
 from lnml.estimators.base import ComponentsLearner, Learned
 from lnml.estimators.coupled import coupled
 from lnml.estimators.lmnn import LMNN
-from lnml.estimators.subsamples import covariance_of
 from lnml.estimators.validation import TrainingRows, check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import Sizes, check_sizes
-from lnml.learning.averages import mean_components
 from lnml.learning.coupling import Coupling
 
 
@@ -176,22 +173,8 @@ class AutoMetric(MeanMetric):
             grid = self._grid(rows, kernels)
             search = CandidateSearch(grid, rows, **self._settings())
             chosen = search.run(monitor)
-            training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
-            metrics = [fit.components for fit in chosen] or [np.eye(training.points.n_features)]
-            components = mean_components(metrics, covariance_of(training))
-            solution = Solution(
-                components,
-                np.nan,
-                converged=all_met(chosen),
-                history=monitor.history,
-                stopped=monitor.stopped,
-            )
-            attributes = {
-                **mean_attributes(chosen, search.subsamples, len(rows.codes)),
-                **search.attributes(),
-                "classes_": rows.classes,
-            }
-            return Learned(solution, training.points.dtype, attributes, limit="")
+            learned = self._mean(chosen, search.subsamples, rows, kernels, monitor)
+            return replace(learned, attributes=learned.attributes | search.attributes())
 
         return self._fit(X, learn)
 

@@ -21,7 +21,7 @@ from lnml.estimators.coupled import CoupledEstimator
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.subsamples import SubsampleFit, covariance_of, fit_record, fit_subsamples
-from lnml.estimators.validation import check_training_data, refuse_unknown
+from lnml.estimators.validation import TrainingRows, check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.learning.averages import balanced_subsamples, mean_components, target_shares
@@ -31,6 +31,28 @@ class MeanMetric(CoupledEstimator):
     """Base of the estimators whose metric is a mean of others."""
 
     estimators_: list[Any]
+
+    def _mean(
+        self,
+        fits: list[SubsampleFit],
+        subsamples: list[np.ndarray],
+        rows: TrainingRows,
+        kernels: Kernels,
+        monitor: Monitor,
+    ) -> Learned:
+        """Return the mean of fits to subsamples; of none, the Euclidean metric."""
+        training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
+        metrics = [fit.components for fit in fits] or [np.eye(training.points.n_features)]
+        solution = Solution(
+            mean_components(metrics, covariance_of(training)),
+            np.nan,
+            converged=all_met(fits),
+            history=monitor.history,
+            stopped=monitor.stopped,
+        )
+        attributes = mean_attributes(fits, subsamples, len(rows.codes))
+        attributes["classes_"] = rows.classes
+        return Learned(solution, training.points.dtype, attributes, limit="")
 
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Refuse: a mean solves no problem of its own. Each of ``estimators_`` has a proof."""
@@ -75,7 +97,7 @@ class AveragedMetric(MeanMetric):
     ----------
     estimator : metric learner, default=None
         What is fitted to each subsample. By default LN-LMNN with one to five neighbours:
-        ``LNML(LMNN(trace_penalty=0.01), k_min=1, k_av=3, k_max=5, max_rounds=10)``.
+        ``LNML(LMNN(trace_penalty=0.01), k_min=1, k_av=3, k_max=5, max_rounds=10, tol=1e-2)``.
     n_subsamples : int, default=4
         Number of fits.
     subsample : float, default=0.75
@@ -173,19 +195,7 @@ class AveragedMetric(MeanMetric):
             subsamples = balanced_subsamples(rows.codes, count, share, rng)
             estimator = on_device(self._estimator(), self.device)
             fits = self._fits(estimator, rows.X, rows.labels[rows.codes], subsamples, monitor)
-            training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
-            metrics = [fit.components for fit in fits]
-            components = mean_components(metrics, covariance_of(training))
-            solution = Solution(
-                components,
-                np.nan,
-                converged=all_met(fits),
-                history=monitor.history,
-                stopped=monitor.stopped,
-            )
-            attributes = mean_attributes(fits, subsamples, len(rows.codes))
-            attributes["classes_"] = rows.classes
-            return Learned(solution, training.points.dtype, attributes, limit="")
+            return self._mean(fits, subsamples, rows, kernels, monitor)
 
         return self._fit(X, learn)
 
