@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,14 +12,14 @@ from sklearn.base import clone
 from lnml.core.checks import check_between, check_integer, check_trace_penalty
 from lnml.core.monitor import Monitor
 from lnml.estimators.auto_candidates import (
-    FIXED_PENALTIES,
-    FIXED_SIZES,
-    FLEXIBLE_SIZES,
-    PENALTIES,
-    SOFT_PENALTIES,
+    EQUAL,
+    EQUAL_SIZES,
+    NO_NEIGHBOURHOODS,
+    USUAL,
     Candidate,
     can_be_coupled,
     candidates,
+    changed_plan,
 )
 from lnml.estimators.auto_search import CandidateSearch
 from lnml.estimators.averaged import MeanMetric, on_device
@@ -35,7 +35,7 @@ from lnml.learning.coupling import Coupling
 class AutoMetric(MeanMetric):
     """The metric to start with: learned, averaged and chosen with care.
 
-    Candidates are learned neighbourhoods of a few sizes and penalties, the base learner on its
+    Candidates are learned neighbourhoods with a few sizes and penalties, the base learner on its
     own, and the Euclidean metric. Each is fitted to a few subsamples and judged by the rows left
     out. The default candidate is taken, unless another one is better by more than the noise of
     that judgement. If the default cannot be fitted, the next one stands for it. The metric is the
@@ -49,12 +49,16 @@ class AutoMetric(MeanMetric):
         The base learner: LMNN (the default), MCML, NCA, or another one with a
         ``trace_penalty``, which is set here.
     trace_penalties : sequence of float, default=None
-        Penalties to try; the first belongs to the default candidate. By default 0.01, 0.1 and
-        0; for MCML 0.1 and 0.01, for NCA 0.01, 0.001 and 0.1.
+        Penalties to try with each of the sizes and without; the first belongs to the default
+        candidate.
     sizes : sequence of (k_min, k_av, k_max), default=None
-        Sizes of learned neighbourhoods to try; the first belongs to the default candidate. By
-        default (1, 3, 5) and (3, 3, 3). For a base learner that needs equal sizes (MCML) it is
-        (5, 5, 5), and the default is the learner on its own. NCA has no neighbourhoods.
+        Sizes of learned neighbourhoods to try with each penalty; the first belongs to the
+        default candidate. NCA has no neighbourhoods.
+
+        Without both there are a few candidates that serve most data. For LMNN these are sizes
+        (1, 3, 5) with penalty 0.01, which is the default candidate; (3, 3, 3) with 0; LMNN on
+        its own with 0.1. For MCML: on its own with 0.1, the default, and 0.01; sizes (5, 5, 5)
+        with both. For NCA: penalties 0.01, the default, 0.001 and 0.1.
     n_neighbors : int or 'auto', default='auto'
         Neighbours that vote. Candidates are judged by that vote, or by the nearest neighbour
         alone if it is 'auto'; then ``n_neighbors_`` is chosen for the best one.
@@ -200,27 +204,24 @@ class AutoMetric(MeanMetric):
         tol = check_between("tol", self.tol, 0.0, 1.0)
         base = on_device(clone(base).set_params(tol=tol), self.device)
         base.check_parameters()
-        penalties: Sequence[float] = SOFT_PENALTIES
-        sizes: Sequence[Sizes] = ()
-        fixed = True
+        plan, sizes, penalties = NO_NEIGHBOURHOODS, None, None
         if can_be_coupled(base):
             coupling = coupled(clone(base), rows.X, rows.codes, kernels)
-            fixed = coupling.problem(FIXED_SIZES[0]).fixed_row_sizes
-            penalties = FIXED_PENALTIES if fixed else PENALTIES
-            sizes = self._sizes(coupling, FIXED_SIZES if fixed else FLEXIBLE_SIZES)
+            plan = EQUAL_SIZES if coupling.problem(EQUAL).fixed_row_sizes else USUAL
+            sizes = self._sizes(coupling)
         elif self.sizes is not None:
             raise ValueError(f"sizes do not go with {type(base).__name__}: it has no targets")
         if self.trace_penalties is not None:
             penalties = check_penalties(self.trace_penalties)
+        if sizes is not None or penalties is not None:
+            plan = tuple(changed_plan(plan, sizes, penalties))
         max_rounds = check_integer("max_rounds", self.max_rounds, 1)
-        return candidates(
-            base, penalties, sizes, plain_first=fixed, max_rounds=max_rounds, tol=self.tol
-        )
+        return candidates(base, plan, max_rounds=max_rounds, tol=tol)
 
-    def _sizes(self, coupling: Coupling, usual: Sequence[Sizes]) -> Sequence[Sizes]:
-        """Return the sizes of neighbourhoods to try, checked."""
+    def _sizes(self, coupling: Coupling) -> list[Sizes] | None:
+        """Return the given sizes of neighbourhoods, checked."""
         if self.sizes is None:
-            return usual
+            return None
         given = list(self.sizes) if isinstance(self.sizes, Iterable) else []
         if not given or any(np.shape(each) != (3,) for each in given):
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +13,21 @@ from lnml.estimators.base import MetricLearner
 from lnml.estimators.lnml import LNML
 from lnml.learning.assignment import Sizes
 
+# What a candidate is made of: the sizes of its learned neighbourhoods, or None for the base
+# learner on its own; and its penalty.
+Ingredients = tuple[Sizes | None, float]
+
 # docs/generalisation.md has the measurements behind all of these.
-PENALTIES = (0.01, 0.1, 0.0)
-FLEXIBLE_SIZES = (Sizes(1, 3, 5), Sizes(3, 3, 3))
+USUAL: tuple[Ingredients, ...] = (
+    (Sizes(1, 3, 5), 0.01),
+    (Sizes(3, 3, 3), 0.0),
+    (None, 0.1),
+)
 # For a learner that needs equal sizes (MCML): without a penalty such fits prove nothing.
-FIXED_PENALTIES = (0.1, 0.01)
-FIXED_SIZES = (Sizes(5, 5, 5),)
+EQUAL = Sizes(5, 5, 5)
+EQUAL_SIZES: tuple[Ingredients, ...] = ((None, 0.1), (None, 0.01), (EQUAL, 0.1), (EQUAL, 0.01))
 # For a learner without neighbourhoods (NCA): its objective is a share of the rows.
-SOFT_PENALTIES = (0.01, 0.001, 0.1)
+NO_NEIGHBOURHOODS: tuple[Ingredients, ...] = ((None, 0.01), (None, 0.001), (None, 0.1))
 # A candidate replaces the default if it is better by more than so many standard errors.
 CAREFUL = 1.0
 
@@ -52,39 +60,45 @@ class Candidate(NamedTuple):
         return text
 
 
-def candidates(
-    base: Any,
-    penalties: Sequence[float],
-    sizes: Sequence[Sizes],
-    *,
-    plain_first: bool,
-    **parameters: Any,
-) -> list[Candidate]:
+def candidates(base: Any, plan: Sequence[Ingredients], **parameters: Any) -> list[Candidate]:
     """Return the candidates for a base learner; the first one is the default.
 
     Parameters
     ----------
     base : estimator
         LMNN, MCML, NCA or another learner with a ``trace_penalty``.
-    penalties : sequence of float
-        Penalties to try.
-    sizes : sequence of Sizes
-        Sizes of learned neighbourhoods; none for a learner that has none.
-    plain_first : bool
-        Whether the learner on its own comes first.
+    plan : sequence of (Sizes or None, float)
+        Sizes and penalty of each. The Euclidean metric is added.
     **parameters
         Further parameters of :class:`lnml.LNML`.
     """
     name = type(base).__name__
-    plain, learned = [], []
-    for penalty in penalties:
+    found = []
+    for sizes, penalty in plan:
         learner = clone(base).set_params(trace_penalty=penalty)
-        plain.append(Candidate({"method": name, "trace_penalty": penalty}, learner))
-        for each in sizes:
-            params = {"method": f"LN-{name}", "trace_penalty": penalty, **each._asdict()}
-            learned.append(Candidate(params, LNML(learner, **each._asdict(), **parameters)))
-    ordered = [*plain, *learned] if plain_first else [*learned, *plain]
-    return [*ordered, Candidate({"method": "Euclidean"}, None)]
+        params = {"method": name, "trace_penalty": penalty}
+        if sizes is not None:
+            learner = LNML(learner, **sizes._asdict(), **parameters)
+            params = {**params, "method": f"LN-{name}", **sizes._asdict()}
+        found.append(Candidate(params, learner))
+    return [*found, Candidate({"method": "Euclidean"}, None)]
+
+
+def changed_plan(
+    plan: Sequence[Ingredients],
+    sizes: Sequence[Sizes] | None = None,
+    penalties: Sequence[float] | None = None,
+) -> list[Ingredients]:
+    """Return all pairs of the given sizes and penalties; what is not given is the plan's.
+
+    The base learner on its own is always among them, before or after the others as in the plan.
+    """
+    learned = [each for each, _ in plan if each is not None] if sizes is None else sizes
+    tried = [rho for _, rho in plan] if penalties is None else penalties
+    # Each once, in order.
+    pairs: list[Ingredients] = list(dict.fromkeys(product(learned, tried)))
+    plain: list[Ingredients] = list(dict.fromkeys(product([None], tried)))
+    return [*plain, *pairs] if plan[0][0] is None else [*pairs, *plain]
 
 
 def can_be_coupled(base: Any) -> bool:
