@@ -10,6 +10,8 @@ from numba import njit
 from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
+from lnml.kernels.cpu.laplacian import laplacian
+from lnml.kernels.cpu.products import gram
 from lnml.kernels.cpu.threads import run_tiles
 
 _PAIRS_PER_TILE = 40_000
@@ -34,14 +36,17 @@ def _multipliers_of(working: WorkingSet) -> Multipliers:
     return Multipliers(indptr, empty, empty, np.zeros(0))
 
 
-def hinge(embedding: Embedding, working: WorkingSet, gamma: float, first_row: int) -> Hinge:
-    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
+def hinge(
+    embedding: Embedding, working: WorkingSet, gamma: float, moment: str = "", first_row: int = 0
+) -> Hinge:
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`.
+
+    Row i of the patterns is row ``first_row + i`` of the embedding.
+    """
     z, targets, candidates = embedding.coordinates, working.targets, working.candidates
     multipliers = _multipliers_of(working)
-    target_weights = np.zeros(targets.size)
+    target_weights, target_hinge, target_distances = np.zeros((3, targets.size))
     candidate_weights = np.zeros(candidates.size)
-    target_hinge = np.zeros(targets.size)
-    target_distances = np.zeros(targets.size)
 
     def evaluate(tile: tuple[int, int]) -> tuple[float, float, float, int]:
         return _hinge_rows(
@@ -65,16 +70,14 @@ def hinge(embedding: Embedding, working: WorkingSet, gamma: float, first_row: in
         )
 
     sums = np.array(run_tiles(evaluate, work_tiles(candidates))).reshape(-1, 4).sum(axis=0)
-    return Hinge(
-        float(sums[0]),
-        float(sums[1]),
-        float(sums[2]),
-        int(sums[3]),
-        target_weights,
-        candidate_weights,
-        target_hinge,
-        target_distances,
-    )
+    found = None
+    if moment:
+        data = embedding.points.data
+        np.negative(candidate_weights, out=candidate_weights)
+        edges = [(targets, target_weights), (candidates, candidate_weights)]
+        moved = laplacian(edges, data if moment == "data" else z)
+        found = gram(moved, data, exact=moment == "data")
+    return Hinge(float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]), target_hinge, found)
 
 
 def slopes(embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:

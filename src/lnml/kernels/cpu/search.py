@@ -49,10 +49,10 @@ class _Filter(NamedTuple):
 def within(
     embedding: Embedding,
     radius: np.ndarray,
-    rows: tuple[int, int] | None,
-    max_pairs: int | None,
+    max_pairs: int | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> Pattern:
-    """See :meth:`lnml.kernels.protocol.Kernels.within`."""
+    """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`; of some rows only if given."""
     z = embedding.coordinates
     n = z.shape[0]
     start = embedding.points.class_start
@@ -82,12 +82,12 @@ def within(
                     break
                 buffers = np.concatenate([buffers, np.empty_like(buffers)], axis=1)
             if max_pairs is not None and used > max_pairs:
-                raise TooManyPairs
+                raise TooManyPairs(max_pairs)
         return buffers[0, :used].copy(), buffers[1, :used].copy()
 
     parts = run_tiles(search, row_tiles(last - first, TILE_ROWS))
     if max_pairs is not None and sum(part[0].size for part in parts) > max_pairs:
-        raise TooManyPairs
+        raise TooManyPairs(max_pairs)
     return _to_pattern(parts, first, last)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from lnml.core.pairs import Pattern
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.differences import DifferenceSoftmax, class_ranges
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
@@ -47,24 +48,30 @@ class LonelyRows(NamedTuple):
     log_normalizers: np.ndarray
 
 
-def log_normalizers(embedding: Embedding) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.log_normalizers`."""
-    return _pair_softmax(embedding, by_class=False).log_normalizers
-
-
 def softmax(
-    embedding: Embedding, row_weights: np.ndarray, full: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
+    embedding: Embedding, counts: np.ndarray, full: bool | None
+) -> tuple[float, np.ndarray]:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax`; ``counts`` says which rows count."""
     pairs = _pair_softmax(embedding, by_class=False)
-    return pairs.log_normalizers, pairs.moment(row_weights[None], full)
+    total = float(pairs.log_normalizers[counts].sum())
+    if full is None:
+        return total, np.zeros((0, 0))
+    return total, pairs.moment(counts.astype(np.float64)[None], full)
 
 
-def class_softmax(embedding: Embedding, full: bool) -> tuple[np.ndarray, np.ndarray]:
+def softmax_costs(embedding: Embedding, pairs: Pattern, distances: np.ndarray) -> np.ndarray:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax_costs`."""
+    sizes = pairs.sizes
+    log_z = _pair_softmax(embedding, by_class=False).log_normalizers
+    row_terms = log_z - np.log(np.maximum(sizes, 1))
+    return np.asarray((distances + np.repeat(row_terms, sizes)) / np.repeat(sizes, sizes))
+
+
+def class_softmax(embedding: Embedding, full: bool) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
     pairs = _pair_softmax(embedding, by_class=True)
     other, own = pairs.shares
-    return own, pairs.moment(np.stack([-own, other]), full)
+    return float((1.0 - own).sum()), pairs.moment(np.stack([-own, other]), full)
 
 
 def _pair_softmax(embedding: Embedding, by_class: bool) -> PairSoftmax | DifferenceSoftmax:
