@@ -47,7 +47,7 @@ class Pattern:
         return int((self.sizes > 0).sum())
 
     def counts_in(self, starts: np.ndarray) -> np.ndarray:
-        """Number of pairs whose row lies in each range ``starts[c]:starts[c + 1]``."""
+        """Count the pairs whose row lies in each range ``starts[c]:starts[c + 1]``."""
         return np.diff([int(self.indptr[row]) for row in starts])
 
 
@@ -93,21 +93,21 @@ class Search:
 
     Attributes
     ----------
-    components : ndarray of shape (r, e)
-        The metric of the search.
+    components : ndarray of shape (r, e), or None
+        The metric of the search; None stands for the identity.
     radius : row values
         How far it looked, as a squared distance.
     found : Pattern
         What it found.
     """
 
-    components: np.ndarray
+    components: np.ndarray | None
     radius: Any
     found: Pattern
 
     def made_at(self, components: np.ndarray) -> bool:
         """Whether it was made at this very metric."""
-        return np.array_equal(self.components, components)
+        return self.components is not None and np.array_equal(self.components, components)
 
 
 @dataclass(frozen=True, eq=False)

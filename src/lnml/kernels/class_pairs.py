@@ -1,75 +1,66 @@
-"""The scatter of all pairs of rows, from moments of the classes."""
+"""The scatter of all pairs of rows, from one pass over the rows.
+
+A row y of weight w, seen from a common point, adds w (m y y^T - y s^T - s y^T + S) for its m
+partners, s and S the sums of their y and y y^T. With y = u + the mean of its class, all terms are
+sums of weight * u u^T over rows, and products of sums over classes.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-class WeightedMoments(NamedTuple):
-    """Sums over the rows u of a class, around its mean, times weights w.
+class ClassSums(NamedTuple):
+    """What pairs of different classes need of every class, on the host.
 
     Attributes
     ----------
-    weight : float
-        Sum of w.
-    linear : ndarray of shape (d,)
-        Sum of w u.
-    scatter : ndarray of shape (d, d)
-        Sum of w u u^T.
+    means : ndarray of shape (n_classes, d)
+        Means of the classes, seen from a point near all rows.
+    weights : ndarray of shape (n_classes,)
+        Sums of the weights of rows for pairs with other classes.
+    linear : ndarray of shape (n_classes, d)
+        Sums of that weight times u, u = a row minus the mean of its class.
     """
 
-    weight: float
+    means: np.ndarray
+    weights: np.ndarray
     linear: np.ndarray
-    scatter: np.ndarray
-
-    @classmethod
-    def of(cls, weight: float, n_rows: int, scatter: np.ndarray) -> WeightedMoments:
-        """Sums with the same weight for all rows, given the scatter without weights."""
-        return cls(weight * n_rows, np.zeros(len(scatter)), weight * scatter)
 
 
-class ClassMoments(NamedTuple):
-    """What the scatter of pairs needs of a class.
+class RowClasses(NamedTuple):
+    """Size of the class of every row, and the sums of both weights over it: shape (n,) each."""
 
-    Attributes
+    sizes: Any
+    same: Any
+    other: Any
+
+
+def row_factors(same: Any, other: Any, of_class: RowClasses) -> Any:
+    """Factor of u u^T of every row in the scatter of all pairs.
+
+    Parameters
     ----------
-    n_rows : int
-        Number of its rows.
-    mean : ndarray of shape (d,)
-        Their mean, seen from a point near all rows.
-    scatter : ndarray of shape (d, d)
-        Sum of u u^T, u = a row minus the mean.
-    weighted : list of two WeightedMoments
-        The same with the weights of pairs of the same class, and with those of others.
+    same, other : values of shape (n,)
+        Weights of the pairs of each row with its class, and with others.
+    of_class : RowClasses
+        What is known of the class of each row.
     """
-
-    n_rows: int
-    mean: np.ndarray
-    scatter: np.ndarray
-    weighted: list[WeightedMoments]
+    n, total = same.shape[0], other.sum()
+    own = of_class.sizes * same + of_class.same
+    return own + (n - of_class.sizes) * other + (total - of_class.other)
 
 
-def combined_scatter(classes: list[ClassMoments]) -> np.ndarray:
-    """Sum of weight_i * v v^T over all ordered pairs of rows, v = x_i - x_j, d x d.
-
-    With rows y around a common point, a row i of weight w adds
-    w (m y_i y_i^T - y_i s^T - s y_i^T + S) for its m partners, s and S the sums of their y and
-    y y^T. Partners of the same class have s = 0 around the mean of the class.
-    """
-    n = sum(each.n_rows for each in classes)
-    every = sum(each.scatter + each.n_rows * np.outer(each.mean, each.mean) for each in classes)
-    sums = sum(each.n_rows * each.mean for each in classes)
-    total = np.zeros_like(classes[0].scatter)
-    for each in classes:
-        same, other = each.weighted
-        total += each.n_rows * same.scatter + same.weight * each.scatter
-        if other.weight == 0.0 and not other.scatter.any():
-            continue
-        beside = every - each.scatter - each.n_rows * np.outer(each.mean, each.mean)
-        crossed = np.outer(other.linear, each.mean)
-        own = other.scatter + crossed + crossed.T + other.weight * np.outer(each.mean, each.mean)
-        mixed = np.outer(other.linear + other.weight * each.mean, sums - each.n_rows * each.mean)
-        total += (n - each.n_rows) * own + other.weight * beside - mixed - mixed.T
-    return 0.5 * (total + total.T)
+def between_classes(sums: ClassSums, sizes: np.ndarray) -> np.ndarray:
+    """Return the part of the scatter that depends on sums over classes alone, d x d."""
+    means, weights, linear = sums
+    n, total = sizes.sum(), weights.sum()
+    all_means = sizes @ means
+    first = linear + weights[:, None] * means
+    beside = all_means - sizes[:, None] * means
+    found = (n - sizes)[:, None] * (2.0 * linear + weights[:, None] * means)
+    found += (total - weights)[:, None] * sizes[:, None] * means
+    moment = found.T @ means - 2.0 * first.T @ beside
+    return 0.5 * (moment + moment.T)

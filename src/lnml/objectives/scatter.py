@@ -145,8 +145,10 @@ class PullScatter:
     def __init__(self, kernels: Kernels, units: ColumnUnits, pull: Edge | np.ndarray) -> None:
         self.kernels, self.units, self.pull = kernels, units, pull
         sizes = units.points.class_sizes
-        by_pairs = isinstance(pull, Edge)
-        self.weight = pull.total if by_pairs else float((pull * sizes * (sizes - 1)).sum())
+        if isinstance(pull, Edge):
+            self.weight = pull.total
+        else:
+            self.weight = float((pull * sizes * (sizes - 1)).sum())
         self.matrix = self.of_rows(units.scaled)
 
     def of_rows(self, rows: Points) -> np.ndarray:

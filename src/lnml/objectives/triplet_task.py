@@ -170,6 +170,7 @@ class TripletTask(Task, ABC):
         """Value and gradient (r x e) of the smoothed objective over the working set."""
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, self.working, smoothing, moment="coordinates")
+        assert terms.moment is not None
         value, gradient = self.term.value_and_gradient(components)
         gradient = self.term.restrict(gradient + 2.0 * self.hinge_weight * terms.moment)
         return value + self.hinge_weight * terms.smoothed, gradient

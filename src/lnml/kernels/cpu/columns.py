@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from lnml.core.points import Columns, Points
-from lnml.kernels.class_pairs import ClassMoments, WeightedMoments, combined_scatter
-from lnml.kernels.cpu.products import gram, shifted_product
+from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
+from lnml.kernels.cpu.products import shifted_product
+from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.tiles import row_tiles
 
 # Rows that are looked at for a value in the middle of each column.
 SAMPLE = 256
+_ROWS_PER_TILE = 4096
 
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:
@@ -68,39 +71,38 @@ def mapped(
 
 
 def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.pair_scatter`."""
-    blocks = [points.data[low:high] for low, high in pairwise(points.class_start)]
-    middle = points.data.mean(axis=0, dtype=np.float64)
-    parts = []
-    for number, block in enumerate(blocks):
-        rows = slice(*points.class_start[number : number + 2])
-        weights = [_class_part(given, number, rows, points) for given in (same, other)]
-        parts.append(_class_moments(block, middle, weights))
-    return combined_scatter(parts)
+    """See :meth:`lnml.kernels.protocol.Kernels.pair_scatter`; from one pass over the rows."""
+    data, sizes, codes = points.data, points.class_sizes, points.row_class
+    weights = [_row_weights(given, points) for given in (same, other)]
+    sums = [np.bincount(codes, each, sizes.size) for each in weights]
+    of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
+    factors = row_factors(weights[0], weights[1], of_class)
+    means = np.stack([_mean(data[low:high]) for low, high in pairwise(points.class_start)])
+
+    def of_tile(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        rows = slice(*tile)
+        members = data[rows] - means[codes[rows]]
+        first, last = codes[tile[0]], codes[tile[1] - 1] + 1
+        linear = np.zeros_like(means)
+        mine = codes[rows] == np.arange(first, last)[:, None]
+        linear[first:last] = (mine * weights[1][rows]) @ members
+        return members.T @ (factors[rows, None] * members), linear
+
+    parts = run_tiles(of_tile, row_tiles(points.n_rows, _ROWS_PER_TILE))
+    inner, linear = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    if other is not None:
+        inner += between_classes(ClassSums(means - _mean(data), sums[1], linear), sizes)
+    return 0.5 * (inner + inner.T)
 
 
-def _class_part(given: Any, number: int, rows: slice, points: Points) -> Any:
-    """Weights of the rows of a class: one number, or one for each."""
+def _row_weights(given: Any, points: Points) -> np.ndarray:
+    """Weight of every row, from one for each class or each row."""
     if given is None:
-        return 0.0
-    return given[number] if len(given) == len(points.class_start) - 1 else given[rows]
+        return np.zeros(points.n_rows)
+    by_class = len(given) == points.class_sizes.size
+    return np.asarray(given[points.row_class] if by_class else given, dtype=np.float64)
 
 
-def _class_moments(block: np.ndarray, middle: np.ndarray, weights: list[Any]) -> ClassMoments:
-    """Return what the scatter of pairs needs of a class."""
-    n, d = block.shape
-    if n == 0:
-        nothing = np.zeros((d, d))
-        return ClassMoments(0, np.zeros(d), nothing, [WeightedMoments.of(0.0, 0, nothing)] * 2)
-    mean = block.mean(axis=0, dtype=np.float64).astype(block.dtype)
-    members = block - mean
-    scatter = gram(members, members)
-    found = []
-    for weight in weights:
-        if np.ndim(weight) == 0:
-            found.append(WeightedMoments.of(float(weight), n, scatter))
-            continue
-        column = np.asarray(weight, dtype=np.float64)[:, None]
-        heavy = gram(column * members, members)
-        found.append(WeightedMoments(float(column.sum()), gram(column, members)[0], heavy))
-    return ClassMoments(n, mean - middle, scatter, found)
+def _mean(rows: np.ndarray) -> np.ndarray:
+    """Mean of some rows in float64; zero of none."""
+    return rows.mean(axis=0, dtype=np.float64) if len(rows) else np.zeros(rows.shape[1])
