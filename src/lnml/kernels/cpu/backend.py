@@ -152,19 +152,25 @@ class CPUKernels(Kernels):
     def hinge(
         self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
-        return _hinge.hinge(embedding, working, gamma, moment)
+        distances = self.distances(embedding, working.targets)
+        return _hinge.hinge(embedding, working, distances, gamma, moment)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
-        return _hinge.slopes(embedding, working, gamma)
+        distances = self.distances(embedding, working.targets)
+        return _hinge.slopes(embedding.coordinates, working, distances, gamma)
 
     def target_hinges(
         self, embedding: Embedding, targets: Pattern, radius: np.ndarray
     ) -> np.ndarray:
-        def hinges(block: Pattern, candidates: Pattern, first_row: int) -> np.ndarray:
-            working = WorkingSet(block, candidates)
-            return _hinge.hinge(embedding, working, 0.0, first_row=first_row).target_hinge
+        z, n = embedding.coordinates, embedding.points.n_rows
+        distances = self.distances(embedding, targets)
 
-        n = embedding.points.n_rows
+        def hinges(block: Pattern, candidates: Pattern, first_row: int) -> np.ndarray:
+            first = targets.indptr[first_row]
+            own = distances[first : first + block.size]
+            working = WorkingSet(block, candidates)
+            return _hinge.hinge_sums(z, working, own, 0.0, first_row).target_hinge
+
         parts = hinges_by_blocks(
             targets,
             n,

@@ -109,7 +109,8 @@ class PairSoftmax:
         columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
         self.class_start, self.class_end = class_ranges(points, by_class)
         self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
-        self._rows = (z, columns, self.norms, self.class_end)
+        self._rows = (z, columns, self.norms, self.class_start, self.class_end)
+        self._window = (n, 0)
         self._constants = CONSTANTS[dtype.name]
         self._normalize(2 if by_class else 1)
 
@@ -119,7 +120,7 @@ class PairSoftmax:
 
         def of_group(group: int) -> np.ndarray:
             totals = np.zeros((n_kinds, n))
-            add_totals(self._rows, self._constants, group, totals)
+            add_totals(self._rows, self._window, self._constants, group, totals)
             return totals
 
         totals = sum(run_tiles(of_group, _groups(n)), np.zeros((n_kinds, n)))
@@ -174,7 +175,15 @@ class PairSoftmax:
         def of_group(group: int) -> tuple[np.ndarray, np.ndarray]:
             degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
             add_products(
-                self._rows, self._constants, group, factors, values, degree, product, mirrored
+                self._rows,
+                self._window,
+                self._constants,
+                group,
+                factors,
+                values,
+                degree,
+                product,
+                mirrored,
             )
             return degree, mirrored
 
