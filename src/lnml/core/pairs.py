@@ -236,5 +236,8 @@ class TooManyPairs(Exception):
     """A search found more pairs than there is room for; ``most`` is how many there is."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"more than {most:,} pairs")
+        super().__init__(most)
         self.most = most
+
+    def __str__(self) -> str:
+        return f"more than {self.most:,} pairs"

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 from lnml.core.labels import classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
-from lnml.kernels.tensors import checked_tensor, host_array, is_tensor
+from lnml.kernels.tensors import checked_tensor, host_array, is_dask, is_tensor
 
 
 class TrainingRows(NamedTuple):
@@ -83,6 +83,8 @@ def check_pair_labels(labels: Any, n_pairs: int) -> np.ndarray:
 
 def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
     """Return the rows and their classes, or say what is wrong with them."""
+    if is_dask(X):
+        return _check_dask_rows(estimator, X, y)
     rows = checked_tensor(X)
     if rows is None:
         rows, y = _check_array_rows(estimator, X, y)
@@ -94,6 +96,20 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     refuse_overflow("X", rows)
     refuse_tiny_columns(rows)
     return TrainingRows(rows, labels, codes)
+
+
+def _check_dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
+    """Return rows that stay on a cluster, with their labels; values are checked there."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be a Dask array of shape (n, d), got {X.ndim} dimensions")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold numbers, got a Dask array of {X.dtype}: convert its columns")
+    y = column_or_1d(np.asarray(y.compute() if hasattr(y, "compute") else y), warn=True)
+    check_classification_targets(y)
+    labels, codes = classes_by_appearance(y)
+    check_learnable(X, labels, codes)
+    set_features(estimator, X.shape[1])
+    return TrainingRows(X, labels, codes)
 
 
 def _check_tensor_labels(estimator: BaseEstimator, X: Any, y: Any) -> np.ndarray:

@@ -35,7 +35,14 @@ class Kernels(Protocol):
 
     For points that are ``far``, softmax and root sums take distances, and products with
     Laplacians, from differences of rows: exact where matrix products are not, and slower.
+
+    Attributes
+    ----------
+    remote : bool
+        Whether rows cannot come to the host: there may be too many.
     """
+
+    remote: bool = False
 
     # Data on the device.
 
@@ -55,8 +62,8 @@ class Kernels(Protocol):
     def pattern(self, pairs: Pattern) -> Neighborhoods:
         """Bring given pairs onto the device."""
 
-    def to_host(self, values: Any) -> np.ndarray:
-        """Bring rows, or values of rows or pairs, to the host: a result, or a small part."""
+    def to_host(self, values: Any) -> Any:
+        """Bring values of rows or pairs, multipliers, or rows, to the host, if they may come."""
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         """Coordinates of a few rows, in float64 on the host."""

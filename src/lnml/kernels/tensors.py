@@ -23,6 +23,12 @@ def is_tensor(values: Any) -> bool:
     return torch is not None and isinstance(values, torch.Tensor)
 
 
+def is_dask(values: Any) -> bool:
+    """Whether values are a Dask array; Dask is not imported to find out."""
+    array = sys.modules.get("dask.array")
+    return array is not None and isinstance(values, array.Array)
+
+
 def host_array(values: Any) -> Any:
     """Return a tensor as a NumPy array, anything else as it is."""
     return values.detach().cpu().numpy() if is_tensor(values) else values

@@ -70,6 +70,7 @@ class FinishedTriplets:
         n_pairs = i.size + task.dual().value.size
         far = task.points.far
         self.large = care == 0 and n_pairs * components.size > most and not far
+        self.large = self.large or self.kernels.remote
         points = self.kernels.mapped(self.points, wide=True)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)

@@ -30,11 +30,10 @@ class Slopes(NamedTuple):
     @classmethod
     def of(cls, found: Multipliers, targets: Pattern, kernels: Kernels) -> Slopes:
         """Bring slopes of target pairs to the host."""
-        start, first = kernels.to_host(found.indptr), kernels.to_host(targets.indptr)
-        rows = np.repeat(np.arange(start.size - 1), np.diff(start))
-        target = first[rows] + kernels.to_host(found.slot)
-        value = np.asarray(kernels.to_host(found.value), dtype=np.float64)
-        return cls(target, kernels.to_host(found.impostor), value)
+        here, first = kernels.to_host(found), kernels.pattern(targets).to_host().indptr
+        rows = np.repeat(np.arange(here.indptr.size - 1), np.diff(here.indptr))
+        value = np.asarray(here.value, dtype=np.float64)
+        return cls(first[rows] + here.slot, here.impostor, value)
 
     def mixed(self, other: Slopes, share: float) -> Slopes:
         """(1 - share) times these plus share times the others."""

@@ -69,7 +69,7 @@ def hinge_sums(
     ``z``. Row i of the patterns is row ``first_row + i`` of z.
     """
     candidates, multipliers = working.candidates, _multipliers_of(working)
-    target_weights, target_hinge = np.zeros((2, working.targets.size))
+    target_weights, target_hinge = np.zeros((2, target_distances.size))
     candidate_weights = np.zeros(candidates.size)
 
     def evaluate(tile: tuple[int, int]) -> tuple[float, float, float, int]:

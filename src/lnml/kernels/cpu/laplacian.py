@@ -40,7 +40,7 @@ def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
     sum is off by a share of the sum of its sizes, a product by a share of those of its factors.
     """
     rows, (n, width) = points.data, points.data.shape
-    indptr, indices, data = _both_ways([(e.pairs, _weights(e, points)) for e in edges], n)
+    indptr, indices, data = _both_ways([(e.pairs, edge_weights(e, points)) for e in edges], n)
     # Near the rows, so that what is left of them is short.
     shift = rows.mean(axis=0, dtype=np.float64)
 
@@ -66,7 +66,7 @@ def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
     )
 
 
-def _weights(edge: Edge, points: Points) -> np.ndarray:
+def edge_weights(edge: Edge, points: Points) -> np.ndarray:
     """Weight of every pair of an edge, its factors included."""
     sizes = edge.pairs.sizes
     weights = np.full(edge.pairs.size, edge.factor)

@@ -70,7 +70,10 @@ class TorchKernels(Kernels):
     def pattern(self, pairs: Pattern) -> TorchPattern:
         return _patterns.as_pattern(pairs, self.device)
 
-    def to_host(self, values: torch.Tensor) -> np.ndarray:
+    def to_host(self, values: Any) -> Any:
+        if isinstance(values, Multipliers):
+            parts = values.indptr, values.impostor, values.slot, values.value
+            return Multipliers(*(to_numpy(part) for part in parts))
         return to_numpy(values)
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
