@@ -160,9 +160,12 @@ class ClusterKernels(Kernels):
         for edge in edges:
             pairs, weights = self.pattern(edge.pairs), edge_weights(edge, points)
             cells = {
-                cell: (self._rows(points.data, cell), {"pairs": own.pairs, "weights": weights[own.places]})
+                cell: (
+                    self._rows(points.data, cell),
+                    {"pairs": own.pairs, "weights": weights[own.places]},
+                )
                 for cell, own in pairs.cells.items()
-            }  # fmt: skip
+            }
             found = self.crew.collect(_cells.pair_scatter, cells, row_map=points.data.map)
             parts.extend(found.values())
         d = points.n_features
@@ -194,10 +197,10 @@ class ClusterKernels(Kernels):
     def partners(self, embedding: Embedding, k: int) -> Partners:
         layout, rows = self.layout, embedding.coordinates
         cells = {
-            cell: (self._rows(rows, cell), {"codes": np.concatenate([layout.codes(b) for b in dict.fromkeys(cell)])})
+            cell: (self._rows(rows, cell), {"codes": layout.codes(*cell)})
             for cell in layout.cells
             if self._share_a_class(cell)
-        }  # fmt: skip
+        }
         found = self.crew.collect(_cells.nearest, cells, row_map=rows.map, k=k)
         columns = np.full((layout.n_rows, k), -1, dtype=np.int64)
         distances = np.full((layout.n_rows, k), np.inf)
@@ -264,7 +267,7 @@ class ClusterKernels(Kernels):
             cell: (
                 self._rows(rows, cell),
                 {
-                    "codes": np.concatenate([layout.codes(b) for b in dict.fromkeys(cell)]),
+                    "codes": layout.codes(*cell),
                     "radius": layout.of_cell(cell, radius),
                     "row_map": rows.map,
                     "most": budget,
@@ -292,18 +295,25 @@ class ClusterKernels(Kernels):
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
         before, after = self.pattern(old_targets), self.pattern(targets)
         cells = {
-            cell: (NO_ROWS, {"old": value, "old_targets": before.rows_in(cell), "targets": after.rows_in(cell)})
-            for cell, value in old.futures.items()
-        }  # fmt: skip
+            cell: (
+                NO_ROWS,
+                {
+                    "old": value,
+                    "old_targets": before.rows_in(cell),
+                    "targets": after.rows_in(cell),
+                },
+            )
+            for cell, value in _futures(old).items()
+        }
         futures = self.crew.keep(_cells.carried, cells)
         return CellMultipliers(futures, max(self._facts(futures), default=0.0))
 
     def _triplets(
         self, embedding: Embedding, working: WorkingSet, targets: HostPairs, lengths: np.ndarray
     ) -> Payload:
-        """What tasks need of the triplets of every cell."""
+        """Return what tasks need of the triplets of every cell."""
         rows, multipliers = embedding.coordinates, working.multipliers
-        known = {} if multipliers is None else multipliers.futures
+        known = {} if multipliers is None else _futures(multipliers)
         return {
             cell: (
                 self._rows(rows, cell),
@@ -314,7 +324,7 @@ class ClusterKernels(Kernels):
                     "lengths": targets.values_in(cell, lengths),
                 },
             )
-            for cell, candidates in working.candidates.futures.items()
+            for cell, candidates in _futures(working.candidates).items()
         }
 
     def _starts(self, targets: HostPairs, cell: Cell) -> Any:
@@ -358,9 +368,12 @@ class ClusterKernels(Kernels):
     ) -> np.ndarray:
         """Sum over target pairs of weight * (V_i - V_j)^T (x_i - x_j), x as it was placed."""
         cells = {
-            cell: (self._rows(rows, cell), {"pairs": self._placed(targets, cell), "weights": weights[own.places]})
+            cell: (
+                self._rows(rows, cell),
+                {"pairs": self._placed(targets, cell), "weights": weights[own.places]},
+            )
             for cell, own in targets.cells.items()
-        }  # fmt: skip
+        }
         width = rows.width if left.matrix is None else left.matrix.shape[1]
         total = np.zeros((width, rows.width))
         for part in self.crew.collect(_cells.pair_moment, cells, row_map=left).values():
@@ -396,6 +409,12 @@ class ClusterKernels(Kernels):
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
         raise NotImplementedError
+
+
+def _futures(given: Any) -> dict[Cell, Any]:
+    """Return what a pattern, or multipliers, of this device has on the workers."""
+    found: dict[Cell, Any] = given.futures
+    return found
 
 
 def _same(value: Any) -> Any:

@@ -10,7 +10,7 @@ from lnml.kernels.cluster.rows import RowMap
 
 
 def chunk_facts(chunk: np.ndarray) -> dict[str, Any]:
-    """Number of rows of a chunk, range of its columns, a few rows, and whether all are finite."""
+    """Look at a chunk: number of rows, range of columns, a few rows, and whether all are finite."""
     rows = np.asarray(chunk)
     found: dict[str, Any] = {"n": len(rows), "dtype": rows.dtype.str, "finite": True}
     if len(rows):
@@ -77,5 +77,5 @@ def around_means(
 
 
 def picked(block: np.ndarray, row_map: RowMap, numbers: np.ndarray) -> np.ndarray:
-    """Some rows of a block under a map."""
+    """Return some rows of a block under a map."""
     return row_map(block[numbers])

@@ -82,9 +82,7 @@ def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> np.ndarray:
     return found
 
 
-def run_cells(
-    task: Callable[..., Any], cells: list[CellTask], shared: dict[str, Any]
-) -> list[Any]:
+def run_cells(task: Callable[..., Any], cells: list[CellTask], shared: dict[str, Any]) -> list[Any]:
     """Run a task for some cells, one after the other; its tiles use all threads."""
     with single_threaded_blas():
         return [task(CellRows(*rows), **own, **shared) for rows, own in cells]
@@ -162,7 +160,7 @@ def hinge_cell(
     gamma: float,
     moment: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Sums over the triplets of a cell; ``targets`` says where each row's lengths begin."""
+    """Return sums over the triplets of a cell; ``targets`` says where each row's lengths begin."""
     z = rows.mapped(row_map)
     working = WorkingSet(Pattern(targets, lengths), candidates, multipliers)
     totals, target_weights, weights, target_hinge = hinge_sums(z, working, lengths, gamma)
@@ -197,5 +195,5 @@ def carried(
 
 
 def facts(rows: CellRows, value: Any) -> Any:
-    """What the client asks of a value that stays on a worker: its size, or largest multiplier."""
+    """Return the size of a value that stays on a worker, or its largest multiplier."""
     return value.size if isinstance(value, Pattern) else value.largest

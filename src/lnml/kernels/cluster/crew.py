@@ -86,8 +86,8 @@ class Crew:
         while not (found := self.workers()):
             if time.monotonic() > deadline:
                 raise ClusterLost(
-                    f"the cluster has had no workers for {PATIENCE_SECONDS:.0f} seconds: start some, "
-                    f"and fit again"
+                    f"the cluster has had no workers for {PATIENCE_SECONDS:.0f} seconds: start "
+                    f"some, and fit again"
                 )
             time.sleep(0.2)
         return found
@@ -144,7 +144,8 @@ class Crew:
             alone_since = alone_since or time.monotonic()
             if time.monotonic() - alone_since > PATIENCE_SECONDS:
                 raise ClusterLost(
-                    "the cluster has no workers any more, or its scheduler does not answer: fit again"
+                    "the cluster has no workers any more, or its scheduler does not answer: "
+                    "fit again"
                 )
 
     def _alive(self) -> bool:

@@ -1,7 +1,7 @@
 """Blocks of rows, and the cells in which their pairs are visited.
 
-Rows, sorted by class, are cut into blocks. A cell is a pair of blocks: every pair of rows belongs to
-one cell. Blocks depend on the number of rows alone, and partial sums are added cell by
+Rows, sorted by class, are cut into blocks. A cell is a pair of blocks: every pair of rows belongs
+to one cell. Blocks depend on the number of rows alone, and partial sums are added cell by
 cell in one order, so results do not depend on the workers (docs/cluster.md).
 """
 
@@ -64,13 +64,17 @@ class Layout:
         return slice(int(self.edges[block]), int(self.edges[block + 1]))
 
     def size(self, block: int) -> int:
-        """Number of rows of a block."""
+        """Return the number of rows of a block."""
         return int(self.edges[block + 1] - self.edges[block])
 
-    def codes(self, block: int) -> np.ndarray:
-        """Class of every row of a block."""
-        rows = np.arange(self.edges[block], self.edges[block + 1])
-        return np.searchsorted(self.class_start, rows, side="right") - 1
+    def codes(self, *blocks: int) -> np.ndarray:
+        """Class of every row of some blocks, each of which counts once."""
+        parts = [np.arange(*self.edges[b : b + 2]) for b in dict.fromkeys(blocks)]
+        return np.searchsorted(self.class_start, np.concatenate(parts), side="right") - 1
+
+    def by_block(self, values: np.ndarray) -> list[np.ndarray]:
+        """Cut values of rows into those of each block."""
+        return [values[self.rows(block)] for block in range(self.n_blocks)]
 
     def of_cell(self, cell: Cell, values: np.ndarray) -> np.ndarray:
         """Values of the rows of a cell: those of its first block, then those of its second."""
