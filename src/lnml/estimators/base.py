@@ -30,7 +30,7 @@ from lnml.estimators.validation import (
 )
 from lnml.kernels import device_of, get_kernels
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.tensors import host_array, is_tensor, like
+from lnml.kernels.tensors import host_array, is_dask, is_tensor, like
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import warn_small_classes
 from lnml.learning.targets import nearest_neighborhoods
@@ -85,7 +85,15 @@ class Prepared(NamedTuple):
 
 
 class MetricEstimator(MahalanobisMetric):
-    """Base of all estimators that learn a metric."""
+    """Base of all estimators that learn a metric.
+
+    Attributes
+    ----------
+    not_on_cluster_because : str
+        Why it cannot be fitted to Dask arrays; empty if it can.
+    """
+
+    not_on_cluster_because: str = "its work is not cut into tasks for the workers of a cluster"
 
     tol: float = 1e-3
     callback: Any = None
@@ -107,6 +115,12 @@ class MetricEstimator(MahalanobisMetric):
             Checks the input and learns. If it fails, the estimator stays as it was.
         """
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        if is_dask(given) and self.not_on_cluster_because:
+            raise TypeError(
+                f"{type(self).__name__} cannot be fitted to a Dask array: "
+                f"{self.not_on_cluster_because}. LMNN and LNML(LMNN()) can; or give it a sample of "
+                f"the rows as a NumPy array (docs/cluster.md)"
+            )
         kernels = self.kernels_for(given)
         with _untouched_on_failure(self), kernels.session():
             learned = learn(kernels, monitor)
@@ -120,7 +134,8 @@ class MetricEstimator(MahalanobisMetric):
         solution = learned.solution
         if solution.stopped:
             return
-        if solution.short and learned.order is not None and solution.gap is not None:
+        if solution.short and learned.order is not None and not is_dask(given):
+            assert solution.gap is not None
             X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
             names = getattr(self, "feature_names_in_", None)
             warn_of_little_proof(type(self).__name__, solution.gap, X, names)
@@ -172,7 +187,8 @@ class MetricEstimator(MahalanobisMetric):
         self.n_iter_ = len(solution.history)
         self.certificate_ = learned.certificate or certificate_of(solution, learned.order)
         rows = given if hasattr(given, "shape") else np.asarray(given)
-        self._n_rows = rows.shape[0]
+        # A Dask array may not know how many rows it has.
+        self._n_rows = rows.shape[0] if learned.order is None else learned.order.size
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:

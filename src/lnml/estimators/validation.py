@@ -107,7 +107,7 @@ def _check_dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
     y = column_or_1d(np.asarray(y.compute() if hasattr(y, "compute") else y), warn=True)
     check_classification_targets(y)
     labels, codes = classes_by_appearance(y)
-    check_learnable(X, labels, codes)
+    check_classes(labels, codes)
     set_features(estimator, X.shape[1])
     return TrainingRows(X, labels, codes)
 
@@ -149,6 +149,13 @@ def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndar
 
 def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
     """Refuse rows from which nothing can be learned; ``classes`` are those that occur."""
+    check_classes(classes, codes)
+    if not (X != X[0]).any():
+        raise ValueError("all rows of X are the same: there is no distance to learn")
+
+
+def check_classes(classes: np.ndarray, codes: np.ndarray) -> None:
+    """Refuse labels from which nothing can be learned."""
     if classes.size < 2:
         raise ValueError(
             f"y holds one class only ({classes[0]!r}): a metric is learned from what tells "
@@ -159,8 +166,6 @@ def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
-    if not (X != X[0]).any():
-        raise ValueError("all rows of X are the same: there is no distance to learn")
 
 
 def refuse_overflow(name: str, values: Any) -> None:

@@ -77,6 +77,27 @@ def matmul(X: Any, components: Any) -> Any:
     return X @ torch.as_tensor(components, device=X.device, dtype=X.dtype).T
 
 
+def lazy_matmul(X: Any, components: np.ndarray) -> Any:
+    """X @ components.T for a Dask array, computed when it is asked for."""
+    if X.ndim != 2 or X.shape[1] != components.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}, but the metric was learned on {components.shape[1]} features"
+        )
+    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    kind: Any = np.float32 if X.dtype == np.float32 else np.float64
+    right = np.asarray(components, dtype=kind).T
+
+    def mapped(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(rows, dtype=kind) @ right
+
+    return whole.map_blocks(
+        mapped,
+        dtype=kind,
+        chunks=(whole.chunks[0], (components.shape[0],)),
+        meta=np.empty((0, 0), kind),
+    )
+
+
 def tensor_pair_lengths(pairs: Any, components: Any, n_features: int) -> Any | None:
     """Learned distance of each pair of a tensor (m, 2, d), or None for no tensor."""
     if not is_tensor(pairs):

@@ -82,11 +82,13 @@ class TripletObjective(ABC):
         finished.objective = value.value
         proof = self.proved(finished, task.dual())
         targets = np.stack([finished.pairs.i, finished.pairs.j], axis=1)
+        work = 3.0 * (len(targets) + len(proof.duals["slopes"])) * components.size
         return replace(
             proof,
             error=value.error,
             floor=FLOOR_SHARE * task.objective_at_zero,
-            work=3.0 * (len(targets) + len(proof.duals["slopes"])) * components.size,
+            # More care needs the rows on the host.
+            work=np.inf if self.training.kernels.remote else work,
             duals={"targets": targets, **proof.duals},
         )
 

@@ -143,10 +143,10 @@ def nearest(
         return [nearest_in_ranges(z, starts, z, starts, k, True)]
     parts, kinds = (z[:first], z[first:]), (codes[:first], codes[first:])
     every = np.unique(codes)
-    starts = [np.append(np.searchsorted(each, every), each.size) for each in kinds]
+    one, two = (np.append(np.searchsorted(each, every), each.size) for each in kinds)
     return [
-        nearest_in_ranges(parts[0], starts[0], parts[1], starts[1], k, False),
-        nearest_in_ranges(parts[1], starts[1], parts[0], starts[0], k, False),
+        nearest_in_ranges(parts[0], one, parts[1], two, k, False),
+        nearest_in_ranges(parts[1], two, parts[0], one, k, False),
     ]
 
 

@@ -116,7 +116,7 @@ class Crew:
             self.submit(run_cells, task, [list(cells[c]) for c in group], shared, cell=group[0])
             for group in by_worker.values()
         ]
-        found = {}
+        found: dict[Cell, Any] = {}
         for group, results in zip(by_worker.values(), self.results(futures), strict=True):
             found.update(zip(group, results, strict=True))
         return {cell: found[cell] for cell in cells}

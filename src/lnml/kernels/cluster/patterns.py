@@ -19,6 +19,9 @@ class HostPairs(Neighborhoods):
     Parts are sent to the workers once, as arguments of a task.
     """
 
+    layout: Layout
+    placed: dict[Any, Any]
+
     def __init__(self, indptr: np.ndarray, indices: np.ndarray, layout: Layout) -> None:
         super().__init__(indptr, indices)
         object.__setattr__(self, "layout", layout)

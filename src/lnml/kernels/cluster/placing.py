@@ -42,7 +42,7 @@ class Placed:
         chunks = row_chunks(crew, X)
         facts = crew.results([crew.submit(_blocks.chunk_facts, chunk) for chunk in chunks])
         check_chunks(facts, order.size)
-        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.dtype: np.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         filled = [each for each in facts if each["n"]]
         ends = np.stack(
             [
@@ -50,10 +50,11 @@ class Placed:
                 np.max([each["highest"] for each in filled], axis=0),
             ]
         ).astype(self.dtype)
+        check_range(ends)
         sample = np.concatenate([each["sample"] for each in filled]).astype(self.dtype)
         sizes = np.abs(ends)
         middle = np.median(np.abs(sample[:: max(1, len(sample) // SAMPLE)]), axis=0)
-        unit = 0.5 * np.finfo(self.dtype).eps
+        unit = 0.5 * float(np.finfo(self.dtype.name).eps)
         self.rounding = unit * np.stack([sizes.max(axis=0), middle]).astype(np.float64)
         # Sterbenz: the difference of two numbers is exact if neither is longer than twice the
         # other. Any value of such a column will do.
@@ -99,6 +100,17 @@ def row_chunks(crew: Crew, X: Any) -> list[Any]:
     if X.numblocks[1] != 1:
         X = X.rechunk({1: -1})
     return list(crew.client.compute(list(X.to_delayed().ravel())))
+
+
+def check_range(ends: np.ndarray) -> None:
+    """Refuse columns (lowest and highest values, shape (2, d)) that cannot be learned from."""
+    if (ends[0] == ends[1]).all():
+        raise ValueError("all rows of X are the same: there is no distance to learn")
+    largest = float(np.abs(ends).max())
+    if largest > np.sqrt(float(np.finfo(ends.dtype.name).max)) / 1e3:
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares overflow {ends.dtype}: rescale it"
+        )
 
 
 def check_chunks(facts: list[dict[str, Any]], n_rows: int) -> None:
