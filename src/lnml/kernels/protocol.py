@@ -56,7 +56,7 @@ class Kernels(Protocol):
         """Bring given pairs onto the device."""
 
     def to_host(self, values: Any) -> np.ndarray:
-        """Bring rows, or values of rows or pairs, to the host: a result, or a small part."""
+        """Bring rows, or values of rows or pairs, to the host, unless they are there already."""
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         """Coordinates of a few rows, in float64 on the host."""

@@ -70,8 +70,8 @@ class TorchKernels(Kernels):
     def pattern(self, pairs: Pattern) -> TorchPattern:
         return _patterns.as_pattern(pairs, self.device)
 
-    def to_host(self, values: torch.Tensor) -> np.ndarray:
-        return to_numpy(values)
+    def to_host(self, values: torch.Tensor | np.ndarray) -> np.ndarray:
+        return to_numpy(values) if isinstance(values, torch.Tensor) else values
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         return to_numpy(embedding.coordinates[to_tensor(indices, self.device)].double())
