@@ -51,7 +51,7 @@ def test_costs_do_not_need_all_impostors_at_once():
     training = TrainingSet.from_labels(letter.data[:500] / 50, codes, get_kernels())
     objective = LMNNObjective(training, 0.5)
     embedding = training.kernels.embed(training.points, np.eye(16))
-    pairs = training.kernels.within(embedding, np.full(500, 0.05))
+    pairs = training.kernels.within(embedding, np.full(500, 0.05)).found
     expected = objective.pair_costs(np.eye(16), pairs)
     assert expected.search is not None
     with sklearn.config_context(working_memory=0.5):

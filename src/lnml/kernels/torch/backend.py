@@ -74,7 +74,7 @@ class TorchKernels(Kernels):
         if isinstance(values, Multipliers):
             parts = values.indptr, values.impostor, values.slot, values.value
             return Multipliers(*(to_numpy(part) for part in parts))
-        return to_numpy(values)
+        return to_numpy(values) if isinstance(values, torch.Tensor) else values
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         return to_numpy(embedding.coordinates[to_tensor(indices, self.device)].double())
