@@ -23,8 +23,8 @@ def test_both_implementations_are_tested():
 
 def test_every_operation_of_the_protocol_is_there():
     """Implementations derive from the protocol, whose own methods do nothing."""
-    operations = {name for name in vars(Kernels) if not name.startswith("_")}
-    assert len(operations) > 20
+    operations = {name for name in vars(Kernels) if not name.startswith("_")} - {"remote"}
+    assert 20 < len(operations) <= 25
     for implementation in (CPUKernels, TorchKernels):
         assert operations <= set(vars(implementation))
 
