@@ -26,6 +26,7 @@ from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore
+from lnml.evaluation.warmup import warm_up
 from lnml.learning.knn import predict_nearest
 from lnml.learning.votes import cross_validated_votes
 
@@ -184,6 +185,7 @@ def _run_method(
             warnings.simplefilter("ignore", ConvergenceWarning)
             return clone(method).fit(X[rows], y[rows])
 
+    warm_up(method, inside)
     start = time.perf_counter()
     with peak_memory() as peak:
         model = fit(inside, known)
