@@ -247,6 +247,8 @@ BAD_COMMANDS = {
     "transform flowers.model query.csv -o query.csv": "exists already",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
     "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
+    "transform flowers.model far.csv -o z.csv": "1e+200 (row 2, counted from 0)",
+    "neighbors flowers.model far.csv": "1e+200 (row 2, counted from 0)",
     "neighbors flowers.model query.csv -k 0": "from 1 to 60",
     "neighbors flowers.model query.csv -o n.txt": ".csv or .json",
     "info tampered.model": "checksum is wrong",
@@ -262,6 +264,7 @@ def test_bad_commands(folder: Path, capsys: pytest.CaptureFixture, arguments: st
     Path("tampered.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     FLOWERS[["color"]].to_csv("narrow.csv", index=False)
     FLOWERS.assign(length="long").to_csv("words.csv", index=False)
+    FLOWERS.assign(length=np.where(np.arange(N) == 2, 1e200, 0)).to_csv("far.csv", index=False)
     assert BAD_COMMANDS[arguments] in fails(capsys, arguments)
 
 

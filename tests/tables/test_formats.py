@@ -13,7 +13,7 @@ from lnml.tables.formats import read_frame, table_extension
 
 FRAME = pd.DataFrame(
     {
-        "length": [1.5, 0.1 + 0.2, np.nan, 4.0, -2e-7, 1e300],
+        "length": [1.5, 0.1 + 0.2, np.nan, 4.0, -2e-7, 1e150],
         "count": [3, 1, 4, 1, 5, 9],
         "color": ["red", "blue", None, "red", "blue", 'it\'s, "green"'],
         "species": ["a", "b", "a", "b", "a", "b"],

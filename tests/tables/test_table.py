@@ -60,6 +60,7 @@ def test_labels_of_all_kinds_become_text() -> None:
 REFUSED = {
     "nothing": ([None] * N, "no value in any row"),
     "infinity": ([np.inf] + [0.0] * (N - 1), "infinite"),
+    "overflow": ([0.0, -1e200] + [0.0] * (N - 2), r"holds -1e.200 \(row 1, .* square overflows"),
     "dates": (pd.date_range("2020-01-01", periods=N), "dates or times"),
     "dates as objects": ([datetime.date(2020, 1, 1)] * N, "dates or times"),
     "dates as text": ([f"2020-01-{day:02d}" for day in range(1, N + 1)], "dates or times"),

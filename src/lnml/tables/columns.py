@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.checks import largest_value
 from lnml.errors import InputError, require
 
 MOST_CATEGORIES = 100
@@ -131,10 +132,14 @@ def _numbers(name: str, column: Any) -> Any:
         raise InputError(f"column {name!r} holds complex numbers: split it into two columns")
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
         column = column.astype("float64")
-    if column.dtype.kind == "f" and np.isinf(column.to_numpy()).any():
+    values = column.to_numpy()
+    wrong = np.flatnonzero(np.abs(values) > largest_value(np.float64))
+    if wrong.size:
+        value = values[wrong[0]]
+        what = "whose square overflows" if np.isfinite(value) else "which is infinite"
         raise InputError(
-            f"column {name!r} holds infinite values: correct them, or leave the field empty where "
-            f"the number is missing"
+            f"column {name!r} holds {value:g} (row {wrong[0]}, counted from 0), {what}: correct or "
+            f"rescale it, or leave the field empty where the number is missing"
         )
     return column
 
