@@ -233,11 +233,13 @@ def workers(session):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_workers_end_with_the_command(start):
-    """Kill -9 leaves no worker behind."""
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["first worker", "second worker", "at work"])
+def test_workers_end_with_the_command(start, number):
+    """Kill -9 leaves no worker behind, whether they have begun or are just being started."""
     running = start("--methods", "ln-lmnn-cv", "--folds", "10", "-j", "2")
-    wait_until(lambda: len(workers(running.pid)) >= 2, "two workers", running)
-    wait_until(finished_folds, "finished fold", running)
+    wait_until(lambda: len(workers(running.pid)) >= min(number + 1, 2), "worker", running)
+    if number == 2:
+        wait_until(finished_folds, "finished fold", running)
     running.kill()
     running.wait(timeout=30)
     wait_until(lambda: not workers(running.pid), "end of the workers", seconds=30)
