@@ -220,6 +220,8 @@ BAD_COMMANDS = {
     "fit flowers.csv -o a.model": "say which one holds the labels",
     "fit flowers.csv --label specis -o a.model": "did you mean 'species'?",
     "fit flowers.csv --label species -o flowers.model": "exists already",
+    "fit flowers.csv --label species -o flowers.csv -f": "flowers.csv is read",
+    "fit flowers.csv --label species -o link.csv -f": "link.csv is read",
     "fit flowers.csv --label species -o none/a.model": "folder none does not exist",
     "fit flowers.csv --label species -o .": "is a folder",
     "fit flowers.csv --label species": "Missing option",
@@ -244,7 +246,10 @@ BAD_COMMANDS = {
     "transform cut.model query.csv -o z.csv": "cut off",
     "transform flowers.model query.csv -o z.xlsx": "extension",
     "transform flowers.model query.csv -o z.arff": "read, not written",
-    "transform flowers.model query.csv -o query.csv": "exists already",
+    "transform flowers.model query.csv -o flowers.csv": "exists already",
+    "transform flowers.model query.csv -o ./query.csv -f": "query.csv is read",
+    "transform model.csv query.csv -o model.csv -f": "model.csv is read",
+    "neighbors flowers.model query.csv -o query.csv -f": "query.csv is read",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
     "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
     "transform flowers.model far.csv -o z.csv": "1e+200 (row 2, counted from 0)",
@@ -262,6 +267,8 @@ def test_bad_commands(folder: Path, capsys: pytest.CaptureFixture, arguments: st
     content = Path("flowers.model").read_bytes()
     Path("cut.model").write_bytes(content[:-100])
     Path("tampered.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    Path("model.csv").write_bytes(content)
+    Path("link.csv").symlink_to("flowers.csv")
     FLOWERS[["color"]].to_csv("narrow.csv", index=False)
     FLOWERS.assign(length="long").to_csv("words.csv", index=False)
     FLOWERS.assign(length=np.where(np.arange(N) == 2, 1e200, 0)).to_csv("far.csv", index=False)

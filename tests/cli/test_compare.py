@@ -119,6 +119,9 @@ def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),
+        (["-o", "iris.csv", "-f"], "iris.csv is read, and would be lost"),
+        (["-o", "x.json"], "write -o x.html"),
+        (["-o", "x.JSON", "-f"], "write -o x.html"),
         (["--device", "qpu"], "no device" if find_spec("torch") else "needs torch"),
     ],
 )

@@ -4,8 +4,8 @@ import os
 import threading
 
 import pytest
-from joblib import Parallel, parallel_config
-from sklearn.utils.parallel import delayed
+from joblib import parallel_config
+from sklearn.utils.parallel import Parallel, delayed
 
 from lnml.evaluation import workers
 from lnml.evaluation.workers import end_with, make_parallel
@@ -25,5 +25,5 @@ def test_every_backend_works(backend):
 
 
 def test_joblib_that_takes_no_initializer(monkeypatch):
-    monkeypatch.setattr(workers, "Parallel", lambda n_jobs: Parallel(n_jobs))
+    monkeypatch.setattr(workers, "Parallel", lambda n_jobs: Parallel(n_jobs=n_jobs))
     assert make_parallel(1)(delayed(abs)(-i) for i in range(2)) == [0, 1]

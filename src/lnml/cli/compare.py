@@ -102,8 +102,13 @@ def compare(
     """
     page = output or Path(f"{data.name.split('.')[0]}.html")
     stored = page.with_suffix(".json")
+    if page.suffix.lower() == stored.suffix:
+        raise InputError(
+            f"{page}: the report is an HTML page; the results beside it are called {stored}: "
+            f"write -o {page.with_suffix('.html')}"
+        )
     for path in (page, stored):
-        check_output(path, force=force)
+        check_output(path, force=force, inputs=[data])
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
     place = check_device(device)

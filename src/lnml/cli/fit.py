@@ -91,7 +91,7 @@ def fit(
     The file holds the metric, the rules that turn columns into numbers, and
     the training rows in the learned space. It is safe to load from strangers.
     """
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=[data])
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
     method = method or (SIZED_METHOD if sizes else DEFAULT_METHOD)

@@ -65,7 +65,7 @@ def neighbors(
     if output is not None:
         if output.suffix.lower() not in (".csv", ".json"):
             raise InputError(f"{output}: neighbours are written to .csv or .json")
-        check_output(output, force=force)
+        check_output(output, force=force, inputs=[model, query])
     fitted = load_model(model)
     frame = read_frame(query, text_columns=(fitted.label,))
     show_unknown(fitted, frame, quiet)
