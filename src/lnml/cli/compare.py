@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes
+from lnml.cli.app import show, show_notes
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
     Components,
@@ -135,7 +135,7 @@ def compare(
     origin = provenance(settings)
     _write(page, stored, found, portrait, origin, table.notes)
     if not quiet:
-        print(_summary(found, voters, page, stored))
+        show(_summary(found, voters, page, stored))
 
 
 def _method_keys(names: str, scale: str, references: bool) -> list[str]:

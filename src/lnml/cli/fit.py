@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes, show_warnings
+from lnml.cli.app import show, show_notes, show_warnings
 from lnml.cli.device import check_device
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.cli.options import (
@@ -113,7 +113,7 @@ def fit(
 
     save_model(output, model)
     if not quiet:
-        print(_summary(model, output))
+        show(_summary(model, output))
 
 
 def _default_scale(method: str) -> str:

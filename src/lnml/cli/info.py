@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lnml.cli.app import show
 from lnml.cli.options import FORMATS, ModelFile
+from lnml.core.text import visible
 from lnml.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_findings(found, fitted.certificate.about), indent=1))
     elif found.holds:
-        print(f"The proof holds. {fitted.certificate.about}")
+        show(f"The proof holds. {fitted.certificate.about}")
         _show(
             {
                 "objective": f"{found.objective:.15g}, exact to {found.objective_error:.1e}",
@@ -87,7 +89,7 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
             }
         )
     if not found.holds:
-        print(f"lnml: the proof does not hold: {found.reason}", file=sys.stderr)
+        print(f"lnml: the proof does not hold: {visible(found.reason)}", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -154,12 +156,14 @@ def _plain(value: Any) -> str:
         return "none"
     if isinstance(value, dict):
         if set(value) == {"class", "parameters"}:
-            inner = ", ".join(f"{name}={_plain(v)}" for name, v in value["parameters"].items())
-            return f"{value['class']}({inner})"
-        return "\n".join(f"{name}: {_plain(v)}" for name, v in value.items())
+            inner = ", ".join(
+                f"{visible(name)}={_plain(v)}" for name, v in value["parameters"].items()
+            )
+            return f"{visible(value['class'])}({inner})"
+        return "\n".join(f"{visible(name)}: {_plain(v)}" for name, v in value.items())
     if isinstance(value, list):
         shown = [_plain(item) for item in value[:10]]
         return ", ".join(shown) + (f", ... ({len(value)})" if len(value) > 10 else "")
     if isinstance(value, float):
         return f"{value:.6g}"
-    return str(value)
+    return visible(str(value))

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lnml.core.text import visible
 from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison, Portrait, Provenance
 from lnml.evaluation.statistics import (
@@ -156,7 +157,7 @@ def write_report(
         )
     )
     with atomic_output(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(visible(page, lines=True), encoding="utf-8")
 
 
 def _only(comparison: Comparison, methods: Sequence[str]) -> Comparison:
