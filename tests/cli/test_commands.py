@@ -164,6 +164,23 @@ def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert "column 'color': 3 of 3 values" in capsys.readouterr().err
 
 
+def test_a_stray_word_among_numbers(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """Refused, unless all are categories; then the proof of the model can still be checked."""
+    rows = np.arange(N)
+    words = np.where(rows == 4, "many", (rows % 5).astype(str))
+    FLOWERS.assign(count=words).to_csv("stray.csv", index=False)
+    command = "fit stray.csv --label species --method lmnn -o a.model"
+    line = fails(capsys, command)
+    assert (
+        "column 'count' holds numbers, but text in 1 of 60 rows (the first is 'many' in row 4"
+        in line
+    )
+    assert main([*command.split(), "--categories", "count", "--quiet"]) == 0
+    counts = load_model("a.model").preparation.columns_[-1]
+    assert counts.categories == ("0", "1", "2", "3", "4", "many")
+    assert main("info a.model --verify stray.csv".split()) == 0
+
+
 def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) -> None:
     rare = pd.concat([FLOWERS, FLOWERS.head(2).assign(species="tulip")])
     rare.to_csv("rare.csv", index=False)
@@ -251,7 +268,7 @@ BAD_COMMANDS = {
     "transform model.csv query.csv -o model.csv -f": "model.csv is read",
     "neighbors flowers.model query.csv -o query.csv -f": "query.csv is read",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
-    "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
+    "transform flowers.model words.csv -o z.csv": "but holds text in 60 of 60 rows",
     "transform flowers.model far.csv -o z.csv": "1e+200 (row 2, counted from 0)",
     "neighbors flowers.model far.csv": "1e+200 (row 2, counted from 0)",
     "neighbors flowers.model query.csv -k 0": "from 1 to 60",

@@ -66,6 +66,25 @@ def test_formats_give_the_same_table(written: dict[str, Path]) -> None:
     assert len({table.fingerprint for table in tables.values()}) == 1
 
 
+def test_nominal_digits_of_arff_are_categories(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    lines = [
+        "@relation r",
+        "@attribute z {1, 2}",
+        "@attribute y {a, b}",
+        "@data",
+        *["1,a", "2,b"] * 3,
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    assert read_table(path, "y").features["z"].tolist() == ["1", "2"] * 3
+
+
+def test_numbers_as_text_in_parquet_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    FRAME.assign(length=FRAME["length"].map(str, na_action="ignore")).to_parquet(path)
+    assert read_table(path, "species").features["length"].equals(FRAME["length"])
+
+
 def test_npz_is_the_same_table_as_csv(tmp_path: Path) -> None:
     X = np.arange(12, dtype=np.uint8).reshape(6, 2) % 5
     y = np.array([1, 2, 1, 2, 1, 2])

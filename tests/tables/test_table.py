@@ -66,7 +66,13 @@ REFUSED = {
     "dates as text": ([f"2020-01-{day:02d}" for day in range(1, N + 1)], "dates or times"),
     "German dates": ([f"{day}.1.2020" for day in range(1, N + 1)], "dates or times"),
     "decimal comma": ([f"{i},5" for i in range(N)], "decimal comma"),
-    "a slip": (["1.5", "2.25", "abc"] + [f"{i}" for i in range(N - 3)], "also text .'abc'"),
+    "a slip": (
+        ["1.5", "2.25", "abc"] + [f"{i}" for i in range(N - 3)],
+        r"text in 1 of 12 rows \(the first is 'abc' in row 2",
+    ),
+    "times of day": ([f"{hour}:{hour + 10}" for hour in range(N)], "dates or times"),
+    "precise times": (["7:30:00.5 pm", "12:00 AM"] * (N // 2), "dates or times"),
+    "percentages": (["12 %", "3.5%"] * (N // 2), r"percentages \('12 %'\)"),
     "lists": ([[1, 2]] * N, "neither numbers nor text"),
     "complex": ([1j] * N, "complex"),
 }
@@ -79,6 +85,29 @@ def test_refused_columns(values, message: str) -> None:
     assert "'z'" in str(caught.value)
     frame = pd.DataFrame({"x": np.linspace(0, 1, N), "z": values, "y": Y})
     assert list(make_table(frame, "y", drop=["z"]).features.columns) == ["x"]
+
+
+def test_numbers_as_text_are_read_as_numbers() -> None:
+    values = ["1.5", None, " 2e3", *["4"] * (N - 3)]
+    table = table_of(z=values)
+    assert table.features["z"].dtype == np.float64
+    np.testing.assert_array_equal(table.features["z"][:4], [1.5, np.nan, 2000.0, 4.0])
+    assert "'z' holds numbers as text: read as numbers" in table.notes[0]
+    assert table_of(z=pd.Categorical(values)).features["z"].dtype == "category"
+
+
+@pytest.mark.parametrize("values", [["007", "8"] * 6, [7, 8] * 6, ["7", "8", "8", "8+"] * 3])
+def test_columns_of_categories_stay_so(values: list) -> None:
+    frame = pd.DataFrame({"x": np.linspace(0, 1, N), "z": values, "y": Y})
+    table = make_table(frame, "y", categories=["z"])
+    assert table.features["z"].tolist() == [str(value) for value in values]
+    assert not table.notes
+    with pytest.raises(InputError, match="no column 'w'"):
+        make_table(frame, "y", categories=["w"])
+
+
+def test_half_numbers_are_categories() -> None:
+    assert table_of(z=["1", "a", "2", "b"] * (N // 4)).features["z"].nunique() == 4
 
 
 def test_text_with_too_many_categories() -> None:

@@ -11,6 +11,7 @@ import typer
 from lnml.cli.app import show, show_notes
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
+    Categories,
     Components,
     Data,
     Device,
@@ -86,6 +87,7 @@ def compare(
     scale: Scale = "none",
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    categories: Categories = [],  # noqa: B006 - the same
     output: Report = None,
     resume: Resume = None,
     jobs: Jobs = None,
@@ -114,7 +116,7 @@ def compare(
     place = check_device(device)
     from lnml.tables import read_table
 
-    table = read_table(data, label, drop)
+    table = read_table(data, label, drop, categories)
     from lnml.cli.work import compare_table, provenance
 
     settings = {
@@ -124,6 +126,7 @@ def compare(
         "scale": scale,
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
+        "columns of categories": ", ".join(categories) or None,
         "seed": seed,
         "device": place,
     }

@@ -12,6 +12,7 @@ from lnml.cli.app import show, show_notes, show_warnings
 from lnml.cli.device import check_device
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.cli.options import (
+    Categories,
     Components,
     Data,
     Device,
@@ -81,6 +82,7 @@ def fit(
     scale: ScaleOfMethod = None,
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    categories: Categories = [],  # noqa: B006 - the same
     seed: Seed = 0,
     device: Device = None,
     force: Force = False,
@@ -100,7 +102,7 @@ def fit(
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop)
+    table = read_table(data, label, drop, categories)
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -99,9 +99,10 @@ def _training_table(fitted: Any, model: Path, data: Path) -> Any:
     from lnml.tables.formats import read_frame
 
     frame = read_frame(data, text_columns=(fitted.label,))
-    used = {fitted.label, *(column.name for column in fitted.preparation.columns_)}
-    unused = [name for name in frame.columns if name not in used]
-    table = make_table(frame, fitted.label, name=data.name, drop=unused)
+    kinds = {column.name: column.kind for column in fitted.preparation.columns_}
+    unused = [name for name in frame.columns if name not in kinds and name != fitted.label]
+    known = [name for name in frame.columns if kinds.get(name) == "categories"]
+    table = make_table(frame, fitted.label, name=data.name, drop=unused, categories=known)
     if table.fingerprint != fitted.data["fingerprint"]:
         raise InputError(
             f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "

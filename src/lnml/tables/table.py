@@ -13,13 +13,14 @@ import numpy as np
 
 from lnml.errors import InputError, require, unknown_name
 from lnml.tables.columns import (
+    as_categories,
     category_text,
-    is_number,
     is_numeric,
     plain_column,
     reason_to_leave_out,
 )
 from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.texts import is_number, is_text
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,12 @@ class Table:
         return digest.hexdigest()
 
 
-def read_table(path: str | Path, label: str | None = None, drop: Collection[str] = ()) -> Table:
+def read_table(
+    path: str | Path,
+    label: str | None = None,
+    drop: Collection[str] = (),
+    categories: Collection[str] = (),
+) -> Table:
     """Read labelled rows from a file.
 
     Parameters
@@ -81,6 +87,8 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
         Column that holds the labels. All formats need it but NPZ, where it is ``y``.
     drop : collection of str
         Columns to leave out.
+    categories : collection of str
+        Columns whose values are categories, also where they are numbers.
 
     Returns
     -------
@@ -94,11 +102,16 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
     if label is None and table_extension(path) == ".npz":
         label = "y"
     frame = read_frame(path, text_columns=() if label is None else (label,))
-    return make_table(frame, label, name=Path(path).name, drop=drop)
+    return make_table(frame, label, name=Path(path).name, drop=drop, categories=categories)
 
 
 def make_table(
-    frame: Any, label: str | None, *, name: str = "data", drop: Collection[str] = ()
+    frame: Any,
+    label: str | None,
+    *,
+    name: str = "data",
+    drop: Collection[str] = (),
+    categories: Collection[str] = (),
 ) -> Table:
     """Turn a frame with a column of labels into a table, by the same rules as for files.
 
@@ -114,7 +127,7 @@ def make_table(
         raise InputError(
             f"{name} has columns {', '.join(names[:20])}: say which one holds the labels (--label)"
         )
-    for column in (label, *drop):
+    for column in (label, *drop, *categories):
         if column not in names:
             error = unknown_name("column", column, names)
             raise InputError(f"{name}: {error}")
@@ -126,12 +139,20 @@ def make_table(
     for column in names:
         if column == label or column in drop:
             continue
-        plain = plain_column(column, frame[column])
-        reason = reason_to_leave_out(column, plain)
-        if reason is None:
-            columns[column] = plain
+        if column in categories:
+            plain = as_categories(plain_column(column, frame[column], "categories"))
         else:
+            plain = plain_column(column, frame[column])
+        reason = reason_to_leave_out(column, plain)
+        if reason is not None:
             notes.append(f"column {column!r} {reason}: left out")
+            continue
+        columns[column] = plain
+        if is_numeric(plain) and is_text(frame[column]):
+            notes.append(
+                f"column {column!r} holds numbers as text: read as numbers, unless you say "
+                f"--categories {column!r}"
+            )
     if not columns:
         because = f" ({'; '.join(notes)})" if notes else ""
         raise InputError(f"{name} has no feature column beside the labels{because}")
