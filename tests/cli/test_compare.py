@@ -45,6 +45,19 @@ def test_compare_writes_report_and_results(iris, capsys):
     assert sorted(path.name for path in iris.iterdir()) == ["iris.csv", "iris.html", "iris.json"]
 
 
+def test_report_warns_of_a_column_that_knows_the_class(iris, capsys):
+    frame = pd.read_csv("iris.csv")
+    frame.assign(specimen=range(2000, 2300, 2)).to_csv("iris.csv", index=False)
+    assert main(["compare", "iris.csv", "--label", "species", *QUICK]) == 0
+    said = "column &#39;specimen&#39; alone predicts the class of 100 % of the rows"
+    assert "lnml: note: column 'specimen' alone predicts" in capsys.readouterr().err
+    page = (iris / "iris.html").read_text()
+    assert page.index("verdict") < page.index(said) < page.index("</header>")
+    frame.assign(specimen=range(1000, 1150)).to_csv("iris.csv", index=False)
+    assert main(["compare", "iris.csv", "--label", "species", *QUICK, "-f"]) == 0
+    assert "column 'specimen' counts the rows: left out" in capsys.readouterr().err
+
+
 def test_compare_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q"]
     assert main(arguments) == 0

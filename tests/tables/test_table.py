@@ -136,6 +136,10 @@ def test_a_hundred_categories_are_the_most(count: int, accepted: bool) -> None:
         ([f"row {i}" for i in range(N)], "different text in every row"),
         (list(range(N)), "counts the rows"),
         ([float(i) for i in range(1, N + 1)], "counts the rows"),
+        (list(range(1000, 1000 + N)), "counts the rows"),
+        ([float(i) for i in range(-3, N - 3)], "counts the rows"),
+        ([str(i) for i in range(7, 7 + N)], "counts the rows"),
+        (list(range(2**62, 2**62 + N)), "counts the rows"),
     ],
 )
 def test_left_out_with_a_note(values, note: str) -> None:
@@ -145,6 +149,25 @@ def test_left_out_with_a_note(values, note: str) -> None:
     assert note in table.notes[0]
     with pytest.raises(InputError, match="no feature column"):
         make_table(pd.DataFrame({"z": values, "y": Y}), "y")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(N) + 0.5,
+        2 * np.arange(N),
+        np.arange(N)[::-1],
+        [*range(N - 1), np.nan],
+        np.append(np.arange(N - 1), 20),
+    ],
+)
+def test_other_numbers_are_features(values) -> None:
+    assert "z" in table_of(z=values).features
+
+
+def test_short_whole_numbers_do_not_wrap_around() -> None:
+    frame = pd.DataFrame({"z": np.arange(300).astype(np.uint8), "y": ["a", "b"] * 150})
+    assert "z" in make_table(frame, "y").features
 
 
 def test_few_rows_are_not_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,19 +103,12 @@ def compare(
     tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
     a JSON file. Classifiers that give no distance have a table of their own.
     """
-    page = output or Path(f"{data.name.split('.')[0]}.html")
-    stored = page.with_suffix(".json")
-    if page.suffix.lower() == stored.suffix:
-        raise InputError(
-            f"{page}: the report is an HTML page; the results beside it are called {stored}: "
-            f"write -o {page.with_suffix('.html')}"
-        )
-    for path in (page, stored):
-        check_output(path, force=force, inputs=[data])
+    page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
     place = check_device(device)
     from lnml.tables import read_table
+    from lnml.tables.telling import telling_notes
 
     table = read_table(data, label, drop, categories)
     from lnml.cli.work import compare_table, provenance
@@ -134,11 +128,26 @@ def compare(
         found, portrait = compare_table(
             table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
         )
-    show_notes(table.notes, quiet=quiet)
+    doubts = telling_notes(table)
+    show_notes((*table.notes, *doubts), quiet=quiet)
     origin = provenance(settings)
-    _write(page, stored, found, portrait, origin, table.notes)
+    _write(page, stored, found, portrait, origin, notes=table.notes, warnings=doubts)
     if not quiet:
         show(_summary(found, voters, page, stored))
+
+
+def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
+    """Return the names of report and results, or say why these cannot be written."""
+    page = output or Path(f"{data.name.split('.')[0]}.html")
+    stored = page.with_suffix(".json")
+    if page.suffix.lower() == stored.suffix:
+        raise InputError(
+            f"{page}: the report is an HTML page; the results beside it are called {stored}: "
+            f"write -o {page.with_suffix('.html')}"
+        )
+    for path in (page, stored):
+        check_output(path, force=force, inputs=[data])
+    return page, stored
 
 
 def _method_keys(names: str, scale: str, references: bool) -> list[str]:
@@ -150,7 +159,14 @@ def _method_keys(names: str, scale: str, references: bool) -> list[str]:
 
 
 def _write(
-    page: Path, stored: Path, found: Any, portrait: Any, origin: Any, notes: tuple[str, ...]
+    page: Path,
+    stored: Path,
+    found: Any,
+    portrait: Any,
+    origin: Any,
+    *,
+    notes: Sequence[str],
+    warnings: Sequence[str],
 ) -> None:
     from dataclasses import asdict
 
@@ -166,6 +182,7 @@ def _write(
             portraits={} if portrait is None else {found.data.name: portrait},
             provenance=origin,
             notes=notes,
+            warnings=warnings,
         )
     except BaseException:
         stored.unlink(missing_ok=True)

@@ -93,6 +93,7 @@ def write_report(
     compared: Mapping[str, tuple[str, ...]] = COMPARED,
     alpha: float = 0.05,
     notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> None:
     """Write results as one HTML file that needs nothing else.
 
@@ -124,6 +125,8 @@ def write_report(
         Level of all tests.
     notes : sequence of str
         Sentences for the end of the page.
+    warnings : sequence of str
+        Sentences for its beginning, beside the verdict.
     """
     groups = comparisons if isinstance(comparisons, Mapping) else {"": comparisons}
     groups = {title: list(found) for title, found in groups.items() if found}
@@ -154,6 +157,7 @@ def write_report(
             provenance=provenance,
             alpha=alpha,
             notes=list(notes),
+            warnings=list(warnings),
         )
     )
     with atomic_output(path) as temporary:

@@ -134,7 +134,10 @@ def _text_categories(column: Any) -> Any:
 
 
 def _counts_rows(values: np.ndarray) -> bool:
+    """Whether whole numbers rise by one from row to row, from any start."""
     n = len(values)
-    if n < LEAST_ROWS_COUNTED:
+    if n < LEAST_ROWS_COUNTED or not float(values[0]).is_integer():
         return False
-    return any(np.array_equal(values, np.arange(first, first + n)) for first in (0, 1))
+    # Differences of short whole numbers could wrap around.
+    wide = values.astype(np.int64) if values.dtype.kind in "iu" else values
+    return bool((np.diff(wide) == 1).all())
