@@ -181,6 +181,19 @@ def test_a_stray_word_among_numbers(folder: Path, capsys: pytest.CaptureFixture)
     assert main("info a.model --verify stray.csv".split()) == 0
 
 
+def test_a_class_can_be_left_out(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """The proof of the model can be checked with the whole table."""
+    command = "fit flowers.csv --label species --method lmnn --drop-class lily -o a.model"
+    assert main(command.split()) == 0
+    assert "note: class 'lily': 20 rows left out" in capsys.readouterr().err
+    assert load_model("a.model").class_sizes == {"iris": 20, "rose": 20}
+    assert main("info a.model --verify flowers.csv".split()) == 0
+    FLOWERS.drop(columns="species").to_csv("bare.csv", index=False)
+    FLOWERS.replace("rose", "oak").to_csv("oak.csv", index=False)
+    assert "no column 'species'" in fails(capsys, "info a.model --verify bare.csv")
+    assert "is not the table" in fails(capsys, "info a.model --verify oak.csv")
+
+
 def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) -> None:
     rare = pd.concat([FLOWERS, FLOWERS.head(2).assign(species="tulip")])
     rare.to_csv("rare.csv", index=False)

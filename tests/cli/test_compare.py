@@ -58,6 +58,33 @@ def test_report_warns_of_a_column_that_knows_the_class(iris, capsys):
     assert "column 'specimen' counts the rows: left out" in capsys.readouterr().err
 
 
+def test_small_classes_take_part(iris, capsys):
+    """A class of three rows gives three folds, and one of a single row is only learned from."""
+    frame = pd.read_csv("iris.csv")
+    frame.loc[[0, 1, 2, 3], "species"] = ["one", "three", "three", "three"]
+    frame.to_csv("iris.csv", index=False)
+    command = ["compare", "iris.csv", "-l", "species", "-m", "euclidean,lmnn", "-f"]
+    assert main(command) == 0
+    err = capsys.readouterr().err
+    notes = (
+        "class 'one' of one row: used in training only, never tested",
+        "3 folds instead of 10, because the smallest class ('three') has 3 rows",
+    )
+    page = (iris / "iris.html").read_text()
+    assert all(note in err for note in notes)
+    assert all(note.replace("'", "&#39;") in page for note in notes)
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["folds"] == 3
+    tested = [row for r in stored["comparison"]["results"] for row in r["test"]]
+    assert sorted(tested) == sorted([*range(1, 150)] * 2)
+    assert main([*command, "--drop-class", "one", "--drop-class", "three"]) == 0
+    assert "class 'three': 3 rows left out" in capsys.readouterr().err
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["folds"] == 10
+    assert stored["provenance"]["settings"]["dropped classes"] == "one, three"
+    assert sum(stored["comparison"]["data"]["class_sizes"].values()) == 146
+
+
 def test_compare_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q"]
     assert main(arguments) == 0
@@ -125,7 +152,8 @@ def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch
     ("more", "said"),
     [
         (["--methods", "lmn"], "lmnn"),
-        (["--folds", "60"], "smallest class has 50"),
+        (["--drop-class", "vesicolor"], "did you mean 'versicolor'?"),
+        (["--drop-class", "virginica", "--drop-class", "setosa"], "one class only ('versicolor')"),
         (["--k", "140"], "--k 140 is more"),
         (["--k", "some"], "(1, 2, ...) or auto; got 'some'"),
         (["--methods", "svm,forest"], "svm, forest: no distance to compare"),

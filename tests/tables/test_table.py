@@ -45,6 +45,32 @@ def test_label_column_must_exist() -> None:
         make_table(frame, "species", drop=["species"])
 
 
+def test_classes_can_be_left_out() -> None:
+    frame = pd.DataFrame(
+        {
+            "x": [1.0, 2.0, 3.0, 4.5, 5.0],
+            "color": ["red", "green", "blue", "blue", "red"],
+            "y": [1, 2, 1, 3, 3],
+        }
+    )
+    table = make_table(frame, "y", drop_classes=["2"])
+    assert table.labels.tolist() == ["1", "1", "3", "3"]
+    assert table.features["x"].tolist() == [1.0, 3.0, 4.5, 5.0]
+    assert table.features["color"].cat.categories.tolist() == ["blue", "red"]
+    assert table.notes == ("class '2': 1 row left out; rows are numbered without them",)
+    assert table.fingerprint == make_table(frame[frame["y"] != 2], "y").fingerprint
+    with pytest.raises(InputError, match=r"no class '2.5'.*there are: 1, 2, 3"):
+        make_table(frame, "y", drop_classes=["2.5"])
+    with pytest.raises(InputError, match="holds no class"):
+        make_table(frame, "y", drop_classes=["1", "2", "3"])
+
+
+def test_numbers_of_rows_are_found_although_rows_are_left_out() -> None:
+    frame = pd.DataFrame({"x": np.sin(np.arange(N)), "id": range(N), "y": ["a", "b", "c"] * 4})
+    table = make_table(frame, "y", drop_classes=["b"])
+    assert list(table.features.columns) == ["x"]
+
+
 def test_labels_of_all_kinds_become_text() -> None:
     kinds = {
         "integers": ([1, 2, 1, 2], ["1", "2"]),

@@ -17,6 +17,7 @@ from lnml.cli.options import (
     Data,
     Device,
     Drop,
+    DropClass,
     Force,
     Jobs,
     Label,
@@ -88,6 +89,7 @@ def compare(
     scale: Scale = "none",
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    drop_class: DropClass = [],  # noqa: B006 - the same
     categories: Categories = [],  # noqa: B006 - the same
     output: Report = None,
     resume: Resume = None,
@@ -107,31 +109,35 @@ def compare(
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
     place = check_device(device)
+    n_jobs = fold_jobs(jobs, place)
     from lnml.tables import read_table
     from lnml.tables.telling import telling_notes
 
-    table = read_table(data, label, drop, categories)
+    table = read_table(data, label, drop, categories, drop_class)
     from lnml.cli.work import compare_table, provenance
+    from lnml.evaluation.problem import possible_folds
 
+    splits, about_folds = possible_folds(table.labels, folds, seed)
     settings = {
         "label": table.label,
-        "folds": folds,
+        "folds": len(splits),
         "k": voters,
         "scale": scale,
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
+        "dropped classes": ", ".join(drop_class) or None,
         "columns of categories": ", ".join(categories) or None,
         "seed": seed,
         "device": place,
     }
     with fold_bar(data.name, quiet=quiet) as progress:
         found, portrait = compare_table(
-            table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
+            table, splits, keys, settings, folder=resume, n_jobs=n_jobs, progress=progress
         )
-    doubts = telling_notes(table)
-    show_notes((*table.notes, *doubts), quiet=quiet)
+    notes, doubts = (*table.notes, *about_folds), telling_notes(table)
+    show_notes((*notes, *doubts), quiet=quiet)
     origin = provenance(settings)
-    _write(page, stored, found, portrait, origin, notes=table.notes, warnings=doubts)
+    _write(page, stored, found, portrait, origin, notes=notes, warnings=doubts)
     if not quiet:
         show(_summary(found, voters, page, stored))
 

@@ -17,6 +17,7 @@ from lnml.cli.options import (
     Data,
     Device,
     Drop,
+    DropClass,
     Force,
     Label,
     Quiet,
@@ -82,6 +83,7 @@ def fit(
     scale: ScaleOfMethod = None,
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    drop_class: DropClass = [],  # noqa: B006 - the same
     categories: Categories = [],  # noqa: B006 - the same
     seed: Seed = 0,
     device: Device = None,
@@ -102,7 +104,7 @@ def fit(
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop, categories)
+    table = read_table(data, label, drop, categories, drop_class)
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

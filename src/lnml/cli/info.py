@@ -97,12 +97,18 @@ def _training_table(fitted: Any, model: Path, data: Path) -> Any:
     """Read DATA with the columns that the model uses; it must be the training table."""
     from lnml.tables import make_table
     from lnml.tables.formats import read_frame
+    from lnml.tables.table import label_texts
 
     frame = read_frame(data, text_columns=(fitted.label,))
     kinds = {column.name: column.kind for column in fitted.preparation.columns_}
     unused = [name for name in frame.columns if name not in kinds and name != fitted.label]
     known = [name for name in frame.columns if kinds.get(name) == "categories"]
-    table = make_table(frame, fitted.label, name=data.name, drop=unused, categories=known)
+    found = set(label_texts(frame[fitted.label])) if fitted.label in frame else set()
+    # The fit may have left classes out; a table that lacks one of the others is another.
+    others = found.difference(fitted.classes) if found.issuperset(fitted.classes) else ()
+    table = make_table(
+        frame, fitted.label, name=data.name, drop=unused, categories=known, drop_classes=others
+    )
     if table.fingerprint != fitted.data["fingerprint"]:
         raise InputError(
             f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "

@@ -36,6 +36,15 @@ Drop = Annotated[
         "--drop", metavar="COLUMN", help="Column to leave out; may be repeated.", show_default=False
     ),
 ]
+DropClass = Annotated[
+    list[str],
+    typer.Option(
+        "--drop-class",
+        metavar="LABEL",
+        help="Class whose rows to leave out; may be repeated.",
+        show_default=False,
+    ),
+]
 Categories = Annotated[
     list[str],
     typer.Option(
