@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lnml.errors import InputError
 
 
-def check_output(path: str | Path, *, force: bool) -> Path:
+def check_output(path: str | Path, *, force: bool, inputs: Iterable[str | Path] = ()) -> Path:
     """Refuse an output that could not be written, before any work is done for it.
 
     Parameters
@@ -20,8 +20,12 @@ def check_output(path: str | Path, *, force: bool) -> Path:
         Where the output goes.
     force : bool
         Whether a file that is there already may be replaced.
+    inputs : iterable of str or Path
+        Files that are read. They are never replaced, under whatever name.
     """
     path = Path(path)
+    if any(_is_same(path, source) for source in inputs):
+        raise InputError(f"{path} is read, and would be lost: choose another name for the output")
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file in it")
     if path.exists() and not force:
@@ -32,6 +36,10 @@ def check_output(path: str | Path, *, force: bool) -> Path:
     if not os.access(folder, os.W_OK):
         raise InputError(f"the folder {folder} cannot be written to: choose another one")
     return path
+
+
+def _is_same(path: Path, other: str | Path) -> bool:
+    return path.exists() and Path(other).exists() and path.samefile(other)
 
 
 @contextmanager

@@ -164,6 +164,36 @@ def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert "column 'color': 3 of 3 values" in capsys.readouterr().err
 
 
+def test_a_stray_word_among_numbers(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """Refused, unless all are categories; then the proof of the model can still be checked."""
+    rows = np.arange(N)
+    words = np.where(rows == 4, "many", (rows % 5).astype(str))
+    FLOWERS.assign(count=words).to_csv("stray.csv", index=False)
+    command = "fit stray.csv --label species --method lmnn -o a.model"
+    line = fails(capsys, command)
+    assert (
+        "column 'count' holds numbers, but text in 1 of 60 rows (the first is 'many' in row 4"
+        in line
+    )
+    assert main([*command.split(), "--categories", "count", "--quiet"]) == 0
+    counts = load_model("a.model").preparation.columns_[-1]
+    assert counts.categories == ("0", "1", "2", "3", "4", "many")
+    assert main("info a.model --verify stray.csv".split()) == 0
+
+
+def test_a_class_can_be_left_out(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """The proof of the model can be checked with the whole table."""
+    command = "fit flowers.csv --label species --method lmnn --drop-class lily -o a.model"
+    assert main(command.split()) == 0
+    assert "note: class 'lily': 20 rows left out" in capsys.readouterr().err
+    assert load_model("a.model").class_sizes == {"iris": 20, "rose": 20}
+    assert main("info a.model --verify flowers.csv".split()) == 0
+    FLOWERS.drop(columns="species").to_csv("bare.csv", index=False)
+    FLOWERS.replace("rose", "oak").to_csv("oak.csv", index=False)
+    assert "no column 'species'" in fails(capsys, "info a.model --verify bare.csv")
+    assert "is not the table" in fails(capsys, "info a.model --verify oak.csv")
+
+
 def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) -> None:
     rare = pd.concat([FLOWERS, FLOWERS.head(2).assign(species="tulip")])
     rare.to_csv("rare.csv", index=False)
@@ -220,6 +250,8 @@ BAD_COMMANDS = {
     "fit flowers.csv -o a.model": "say which one holds the labels",
     "fit flowers.csv --label specis -o a.model": "did you mean 'species'?",
     "fit flowers.csv --label species -o flowers.model": "exists already",
+    "fit flowers.csv --label species -o flowers.csv -f": "flowers.csv is read",
+    "fit flowers.csv --label species -o link.csv -f": "link.csv is read",
     "fit flowers.csv --label species -o none/a.model": "folder none does not exist",
     "fit flowers.csv --label species -o .": "is a folder",
     "fit flowers.csv --label species": "Missing option",
@@ -244,9 +276,14 @@ BAD_COMMANDS = {
     "transform cut.model query.csv -o z.csv": "cut off",
     "transform flowers.model query.csv -o z.xlsx": "extension",
     "transform flowers.model query.csv -o z.arff": "read, not written",
-    "transform flowers.model query.csv -o query.csv": "exists already",
+    "transform flowers.model query.csv -o flowers.csv": "exists already",
+    "transform flowers.model query.csv -o ./query.csv -f": "query.csv is read",
+    "transform model.csv query.csv -o model.csv -f": "model.csv is read",
+    "neighbors flowers.model query.csv -o query.csv -f": "query.csv is read",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
-    "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
+    "transform flowers.model words.csv -o z.csv": "but holds text in 60 of 60 rows",
+    "transform flowers.model far.csv -o z.csv": "1e+200 (row 2, counted from 0)",
+    "neighbors flowers.model far.csv": "1e+200 (row 2, counted from 0)",
     "neighbors flowers.model query.csv -k 0": "from 1 to 60",
     "neighbors flowers.model query.csv -o n.txt": ".csv or .json",
     "info tampered.model": "checksum is wrong",
@@ -260,8 +297,11 @@ def test_bad_commands(folder: Path, capsys: pytest.CaptureFixture, arguments: st
     content = Path("flowers.model").read_bytes()
     Path("cut.model").write_bytes(content[:-100])
     Path("tampered.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    Path("model.csv").write_bytes(content)
+    Path("link.csv").symlink_to("flowers.csv")
     FLOWERS[["color"]].to_csv("narrow.csv", index=False)
     FLOWERS.assign(length="long").to_csv("words.csv", index=False)
+    FLOWERS.assign(length=np.where(np.arange(N) == 2, 1e200, 0)).to_csv("far.csv", index=False)
     assert BAD_COMMANDS[arguments] in fails(capsys, arguments)
 
 

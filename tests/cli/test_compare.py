@@ -45,6 +45,46 @@ def test_compare_writes_report_and_results(iris, capsys):
     assert sorted(path.name for path in iris.iterdir()) == ["iris.csv", "iris.html", "iris.json"]
 
 
+def test_report_warns_of_a_column_that_knows_the_class(iris, capsys):
+    frame = pd.read_csv("iris.csv")
+    frame.assign(specimen=range(2000, 2300, 2)).to_csv("iris.csv", index=False)
+    assert main(["compare", "iris.csv", "--label", "species", *QUICK]) == 0
+    said = "column &#39;specimen&#39; alone predicts the class of 100 % of the rows"
+    assert "lnml: note: column 'specimen' alone predicts" in capsys.readouterr().err
+    page = (iris / "iris.html").read_text()
+    assert page.index("verdict") < page.index(said) < page.index("</header>")
+    frame.assign(specimen=range(1000, 1150)).to_csv("iris.csv", index=False)
+    assert main(["compare", "iris.csv", "--label", "species", *QUICK, "-f"]) == 0
+    assert "column 'specimen' counts the rows: left out" in capsys.readouterr().err
+
+
+def test_small_classes_take_part(iris, capsys):
+    """A class of three rows gives three folds, and one of a single row is only learned from."""
+    frame = pd.read_csv("iris.csv")
+    frame.loc[[0, 1, 2, 3], "species"] = ["one", "three", "three", "three"]
+    frame.to_csv("iris.csv", index=False)
+    command = ["compare", "iris.csv", "-l", "species", "-m", "euclidean,lmnn", "-f"]
+    assert main(command) == 0
+    err = capsys.readouterr().err
+    notes = (
+        "class 'one' of one row: used in training only, never tested",
+        "3 folds instead of 10, because the smallest class ('three') has 3 rows",
+    )
+    page = (iris / "iris.html").read_text()
+    assert all(note in err for note in notes)
+    assert all(note.replace("'", "&#39;") in page for note in notes)
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["folds"] == 3
+    tested = [row for r in stored["comparison"]["results"] for row in r["test"]]
+    assert sorted(tested) == sorted([*range(1, 150)] * 2)
+    assert main([*command, "--drop-class", "one", "--drop-class", "three"]) == 0
+    assert "class 'three': 3 rows left out" in capsys.readouterr().err
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["folds"] == 10
+    assert stored["provenance"]["settings"]["dropped classes"] == "one, three"
+    assert sum(stored["comparison"]["data"]["class_sizes"].values()) == 146
+
+
 def test_compare_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q"]
     assert main(arguments) == 0
@@ -112,13 +152,17 @@ def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch
     ("more", "said"),
     [
         (["--methods", "lmn"], "lmnn"),
-        (["--folds", "60"], "smallest class has 50"),
+        (["--drop-class", "vesicolor"], "did you mean 'versicolor'?"),
+        (["--drop-class", "virginica", "--drop-class", "setosa"], "one class only ('versicolor')"),
         (["--k", "140"], "--k 140 is more"),
         (["--k", "some"], "(1, 2, ...) or auto; got 'some'"),
         (["--methods", "svm,forest"], "svm, forest: no distance to compare"),
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),
+        (["-o", "iris.csv", "-f"], "iris.csv is read, and would be lost"),
+        (["-o", "x.json"], "write -o x.html"),
+        (["-o", "x.JSON", "-f"], "write -o x.html"),
         (["--device", "qpu"], "no device" if find_spec("torch") else "needs torch"),
     ],
 )
@@ -233,11 +277,13 @@ def workers(session):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_workers_end_with_the_command(start):
-    """Kill -9 leaves no worker behind."""
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["first worker", "second worker", "at work"])
+def test_workers_end_with_the_command(start, number):
+    """Kill -9 leaves no worker behind, whether they have begun or are just being started."""
     running = start("--methods", "ln-lmnn-cv", "--folds", "10", "-j", "2")
-    wait_until(lambda: len(workers(running.pid)) >= 2, "two workers", running)
-    wait_until(finished_folds, "finished fold", running)
+    wait_until(lambda: len(workers(running.pid)) >= min(number + 1, 2), "worker", running)
+    if number == 2:
+        wait_until(finished_folds, "finished fold", running)
     running.kill()
     running.wait(timeout=30)
     wait_until(lambda: not workers(running.pid), "end of the workers", seconds=30)

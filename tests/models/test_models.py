@@ -204,6 +204,7 @@ def put(part: str, **values):
 
 HOSTILE = {
     "infinite components": put("arrays", components=np.full((2, 2), np.inf)),
+    "rows that overflow": put("arrays", rows=np.full((N, 2), -1e200)),
     "components of another shape": put("arrays", components=np.eye(3)),
     "float32 components": put("arrays", components=np.eye(2, dtype=np.float32)),
     "rows of another shape": put("arrays", rows=np.zeros((N, 3))),
@@ -274,6 +275,32 @@ def test_what_does_not_hang_together_is_refused(tmp_path: Path, content: bytes, 
     path.write_bytes(rewritten(content, change))
     with pytest.raises(InputError, match="damaged"):
         load_model(path)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "arrays",
+    [{"components": 1e145 * np.eye(2)}, {"preparation.spreads": np.full(2, 1e-300)}],
+    ids=["components", "spreads"],
+)
+def test_rows_that_overflow_are_refused(tmp_path: Path, content: bytes, arrays: dict) -> None:
+    path = tmp_path / "hostile.model"
+    path.write_bytes(rewritten(content, put("arrays", **arrays)))
+    model = load_model(path)
+    frame = pd.DataFrame({"x": [0.0, 1e12], "z": 0.0, "color": "red"})
+    for ask in (model.transform, model.neighbors):
+        with pytest.raises(InputError, match=r"row 1, counted from 0.*overflow"):
+            ask(frame)
+
+
+def test_a_metric_that_overflows_is_no_model() -> None:
+    class Wild(LMNN):
+        def fit(self, X, y):
+            self.components_ = np.full((1, X.shape[1]), np.nan)
+            return self
+
+    with pytest.raises(InputError, match=r"row 0, counted from 0.*overflow"):
+        fit_model(TABLE, "wild", Wild(), Preparation())
 
 
 def test_later_format_names_the_version_to_install(tmp_path: Path, content: bytes) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lnml.core.text import visible
 from lnml.errors import InputError
 from lnml.version import __version__
 
@@ -113,6 +114,11 @@ def application() -> typer.Typer:
     return app
 
 
+def show(text: str) -> None:
+    """Print what a command found; what comes from a file cannot command the terminal."""
+    print(visible(text, lines=True))
+
+
 def show_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
     """Print what a user should know on stderr, one line each."""
     if not quiet:
@@ -137,4 +143,4 @@ def _interrupted() -> int:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))

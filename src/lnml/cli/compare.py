@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes
+from lnml.cli.app import show, show_notes
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
+    Categories,
     Components,
     Data,
     Device,
     Drop,
+    DropClass,
     Force,
     Jobs,
     Label,
@@ -86,6 +89,8 @@ def compare(
     scale: Scale = "none",
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    drop_class: DropClass = [],  # noqa: B006 - the same
+    categories: Categories = [],  # noqa: B006 - the same
     output: Report = None,
     resume: Resume = None,
     jobs: Jobs = None,
@@ -100,37 +105,55 @@ def compare(
     tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
     a JSON file. Classifiers that give no distance have a table of their own.
     """
-    page = output or Path(f"{data.name.split('.')[0]}.html")
-    stored = page.with_suffix(".json")
-    for path in (page, stored):
-        check_output(path, force=force)
+    page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
     place = check_device(device)
+    n_jobs = fold_jobs(jobs, place)
     from lnml.tables import read_table
+    from lnml.tables.telling import telling_notes
 
-    table = read_table(data, label, drop)
+    table = read_table(data, label, drop, categories, drop_class)
     from lnml.cli.work import compare_table, provenance
+    from lnml.evaluation.problem import possible_folds
 
+    splits, about_folds = possible_folds(table.labels, folds, seed)
     settings = {
         "label": table.label,
-        "folds": folds,
+        "folds": len(splits),
         "k": voters,
         "scale": scale,
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
+        "dropped classes": ", ".join(drop_class) or None,
+        "columns of categories": ", ".join(categories) or None,
         "seed": seed,
         "device": place,
     }
     with fold_bar(data.name, quiet=quiet) as progress:
         found, portrait = compare_table(
-            table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
+            table, splits, keys, settings, folder=resume, n_jobs=n_jobs, progress=progress
         )
-    show_notes(table.notes, quiet=quiet)
+    notes, doubts = (*table.notes, *about_folds), telling_notes(table)
+    show_notes((*notes, *doubts), quiet=quiet)
     origin = provenance(settings)
-    _write(page, stored, found, portrait, origin, table.notes)
+    _write(page, stored, found, portrait, origin, notes=notes, warnings=doubts)
     if not quiet:
-        print(_summary(found, voters, page, stored))
+        show(_summary(found, voters, page, stored))
+
+
+def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
+    """Return the names of report and results, or say why these cannot be written."""
+    page = output or Path(f"{data.name.split('.')[0]}.html")
+    stored = page.with_suffix(".json")
+    if page.suffix.lower() == stored.suffix:
+        raise InputError(
+            f"{page}: the report is an HTML page; the results beside it are called {stored}: "
+            f"write -o {page.with_suffix('.html')}"
+        )
+    for path in (page, stored):
+        check_output(path, force=force, inputs=[data])
+    return page, stored
 
 
 def _method_keys(names: str, scale: str, references: bool) -> list[str]:
@@ -142,7 +165,14 @@ def _method_keys(names: str, scale: str, references: bool) -> list[str]:
 
 
 def _write(
-    page: Path, stored: Path, found: Any, portrait: Any, origin: Any, notes: tuple[str, ...]
+    page: Path,
+    stored: Path,
+    found: Any,
+    portrait: Any,
+    origin: Any,
+    *,
+    notes: Sequence[str],
+    warnings: Sequence[str],
 ) -> None:
     from dataclasses import asdict
 
@@ -158,6 +188,7 @@ def _write(
             portraits={} if portrait is None else {found.data.name: portrait},
             provenance=origin,
             notes=notes,
+            warnings=warnings,
         )
     except BaseException:
         stored.unlink(missing_ok=True)

@@ -8,14 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes, show_warnings
+from lnml.cli.app import show, show_notes, show_warnings
 from lnml.cli.device import check_device
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.cli.options import (
+    Categories,
     Components,
     Data,
     Device,
     Drop,
+    DropClass,
     Force,
     Label,
     Quiet,
@@ -81,6 +83,8 @@ def fit(
     scale: ScaleOfMethod = None,
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    drop_class: DropClass = [],  # noqa: B006 - the same
+    categories: Categories = [],  # noqa: B006 - the same
     seed: Seed = 0,
     device: Device = None,
     force: Force = False,
@@ -91,7 +95,7 @@ def fit(
     The file holds the metric, the rules that turn columns into numbers, and
     the training rows in the learned space. It is safe to load from strangers.
     """
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=[data])
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
     method = method or (SIZED_METHOD if sizes else DEFAULT_METHOD)
@@ -100,7 +104,7 @@ def fit(
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop)
+    table = read_table(data, label, drop, categories, drop_class)
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -113,7 +117,7 @@ def fit(
 
     save_model(output, model)
     if not quiet:
-        print(_summary(model, output))
+        show(_summary(model, output))
 
 
 def _default_scale(method: str) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lnml.cli.app import show
 from lnml.cli.options import FORMATS, ModelFile
+from lnml.core.text import visible
 from lnml.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_findings(found, fitted.certificate.about), indent=1))
     elif found.holds:
-        print(f"The proof holds. {fitted.certificate.about}")
+        show(f"The proof holds. {fitted.certificate.about}")
         _show(
             {
                 "objective": f"{found.objective:.15g}, exact to {found.objective_error:.1e}",
@@ -87,7 +89,7 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
             }
         )
     if not found.holds:
-        print(f"lnml: the proof does not hold: {found.reason}", file=sys.stderr)
+        print(f"lnml: the proof does not hold: {visible(found.reason)}", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -95,11 +97,18 @@ def _training_table(fitted: Any, model: Path, data: Path) -> Any:
     """Read DATA with the columns that the model uses; it must be the training table."""
     from lnml.tables import make_table
     from lnml.tables.formats import read_frame
+    from lnml.tables.table import label_texts
 
     frame = read_frame(data, text_columns=(fitted.label,))
-    used = {fitted.label, *(column.name for column in fitted.preparation.columns_)}
-    unused = [name for name in frame.columns if name not in used]
-    table = make_table(frame, fitted.label, name=data.name, drop=unused)
+    kinds = {column.name: column.kind for column in fitted.preparation.columns_}
+    unused = [name for name in frame.columns if name not in kinds and name != fitted.label]
+    known = [name for name in frame.columns if kinds.get(name) == "categories"]
+    found = set(label_texts(frame[fitted.label])) if fitted.label in frame else set()
+    # The fit may have left classes out; a table that lacks one of the others is another.
+    others = found.difference(fitted.classes) if found.issuperset(fitted.classes) else ()
+    table = make_table(
+        frame, fitted.label, name=data.name, drop=unused, categories=known, drop_classes=others
+    )
     if table.fingerprint != fitted.data["fingerprint"]:
         raise InputError(
             f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "
@@ -154,12 +163,14 @@ def _plain(value: Any) -> str:
         return "none"
     if isinstance(value, dict):
         if set(value) == {"class", "parameters"}:
-            inner = ", ".join(f"{name}={_plain(v)}" for name, v in value["parameters"].items())
-            return f"{value['class']}({inner})"
-        return "\n".join(f"{name}: {_plain(v)}" for name, v in value.items())
+            inner = ", ".join(
+                f"{visible(name)}={_plain(v)}" for name, v in value["parameters"].items()
+            )
+            return f"{visible(value['class'])}({inner})"
+        return "\n".join(f"{visible(name)}: {_plain(v)}" for name, v in value.items())
     if isinstance(value, list):
         shown = [_plain(item) for item in value[:10]]
         return ", ".join(shown) + (f", ... ({len(value)})" if len(value) > 10 else "")
     if isinstance(value, float):
         return f"{value:.6g}"
-    return str(value)
+    return visible(str(value))

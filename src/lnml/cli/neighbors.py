@@ -12,6 +12,7 @@ import typer
 from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
 from lnml.cli.transform import show_unknown
+from lnml.core.text import visible
 from lnml.errors import InputError, require
 from lnml.files import atomic_output, check_output
 
@@ -65,7 +66,7 @@ def neighbors(
     if output is not None:
         if output.suffix.lower() not in (".csv", ".json"):
             raise InputError(f"{output}: neighbours are written to .csv or .json")
-        check_output(output, force=force)
+        check_output(output, force=force, inputs=[model, query])
     fitted = load_model(model)
     frame = read_frame(query, text_columns=(fitted.label,))
     show_unknown(fitted, frame, quiet)
@@ -115,17 +116,22 @@ def _write(path: Path, table: Any) -> None:
 def _show(table: Any, k: int) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
+    from rich.text import Text
+
+    def cell(label: str) -> Text:
+        # A plain string would be read as markup.
+        return Text(visible(label))
 
     grid = Grid("query", "predicted", "rank", "row", "distance", "label")
     for line in table.head(SHOWN * k).itertuples():
         first = line.rank == 1
         grid.add_row(
             str(line.query) if first else "",
-            line.predicted if first else "",
+            cell(line.predicted if first else ""),
             str(line.rank),
             str(line.row),
             f"{line.distance:.4g}",
-            line.label,
+            cell(line.label),
             end_section=line.rank == k,
         )
     console = Console()

@@ -36,6 +36,24 @@ Drop = Annotated[
         "--drop", metavar="COLUMN", help="Column to leave out; may be repeated.", show_default=False
     ),
 ]
+DropClass = Annotated[
+    list[str],
+    typer.Option(
+        "--drop-class",
+        metavar="LABEL",
+        help="Class whose rows to leave out; may be repeated.",
+        show_default=False,
+    ),
+]
+Categories = Annotated[
+    list[str],
+    typer.Option(
+        "--categories",
+        metavar="COLUMN",
+        help="Column whose values are categories, also where they are numbers; may be repeated.",
+        show_default=False,
+    ),
+]
 _SCALES = "none|standard|minmax"
 _SCALE_HELP = "Leave columns of numbers as they are, or scale to mean 0, variance 1, or to 0..1."
 Scale = Annotated[str, typer.Option("--scale", metavar=_SCALES, help=_SCALE_HELP)]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lnml.cli.app import show
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import Device, Force, Jobs, Quiet, Seed
 from lnml.cli.progress import fold_bar
@@ -77,7 +78,7 @@ def study(
     settings = {"data": names, "folds": 10, "k": 1, "seed": seed, "device": place}
     written = write_study(folder, found, provenance(settings))
     if not quiet:
-        print(written)
+        show(written)
 
 
 def _folder(output: Path, resume: bool, force: bool) -> Any:

@@ -50,7 +50,7 @@ def transform(
     from lnml.tables.writing import check_writable, write_matrix
 
     check_writable(output)
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=[model, data])
     fitted = load_model(model)
     frame = read_frame(data, text_columns=(fitted.label,))
     show_unknown(fitted, frame, quiet)

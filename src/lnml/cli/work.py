@@ -17,7 +17,7 @@ from typing import Any
 from lnml.errors import InputError
 from lnml.evaluation.crossval import Progress, run_problem
 from lnml.evaluation.portrait import portray
-from lnml.evaluation.problem import Problem, stratified_folds
+from lnml.evaluation.problem import Problem, Split
 from lnml.evaluation.results import Comparison, Portrait, Provenance
 from lnml.evaluation.store import FoldStore
 from lnml.registry import find_method, methods_by_name
@@ -29,6 +29,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def compare_table(
     table: Table,
+    splits: Sequence[Split],
     keys: Sequence[str],
     settings: Mapping[str, Any],
     *,
@@ -43,7 +44,6 @@ def compare_table(
     seed, k, device = settings["seed"], settings["k"], settings["device"]
     preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
     try:
-        splits = stratified_folds(table.labels, settings["folds"], seed)
         smallest = min(len(train) for train, _ in splits)
         if k != "auto" and k > smallest:
             raise ValueError(f"--k {k} is more than the {smallest} training rows of a fold")

@@ -6,8 +6,15 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 # Beside the scatter of target pairs, a smaller trace penalty would be rounding.
 LEAST_PENALTY = 1e-12
+
+
+def largest_value(dtype: Any) -> float:
+    """Return a number up to which squares, and sums of many squares, stay finite."""
+    return float(np.sqrt(np.finfo(dtype).max) / 1e3)
 
 
 def check_integer(name: str, value: Any, least: int) -> int:

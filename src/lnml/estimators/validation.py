@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from lnml.core.checks import largest_value
 from lnml.core.labels import classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
@@ -172,7 +173,7 @@ def refuse_overflow(name: str, values: Any) -> None:
     """Say clearly that squares of the values would be infinite, or all zero."""
     largest = max(float(values.max()), -float(values.min()))
     kind = np.float32 if values.itemsize == 4 else np.float64
-    if largest > np.sqrt(np.finfo(kind).max) / 1e3:
+    if largest > largest_value(kind):
         raise ValueError(
             f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
             f"rescale it"

@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,12 +19,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
 from lnml.evaluation.store import FoldStore
+from lnml.evaluation.warmup import warm_up
+from lnml.evaluation.workers import end_with, make_parallel
 from lnml.learning.knn import predict_nearest
 from lnml.learning.votes import cross_validated_votes
 
@@ -129,7 +130,7 @@ def run_problem(
     with _reporting(store, total, progress) if progress else nullcontext():
         # A single fold runs in this process, where its fits can use all threads.
         workers = 1 if len(todo) == 1 else n_jobs
-        Parallel(n_jobs=workers)(
+        make_parallel(workers)(
             delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid()) for fold in todo
         )
     results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
@@ -145,28 +146,12 @@ def _run_fold(
     seed: int,
     parent: int,
 ) -> None:
-    _end_with(parent)
+    end_with(parent)
     data = FoldData(problem, fold)
     for name, method in methods.items():
         if not store.has(fold, name):
             share = problem.shares.get(name, 1.0)
             store.write(_run_method(name, method, data, fold, k, share, seed))
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """End this worker when the process that started it is killed; it could run on for hours.
-
-    This does nothing in the parent itself, or in a worker that is not its child.
-    """
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    if os.getppid() == parent:
-        threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_method(
@@ -184,6 +169,7 @@ def _run_method(
             warnings.simplefilter("ignore", ConvergenceWarning)
             return clone(method).fit(X[rows], y[rows])
 
+    warm_up(method, inside)
     start = time.perf_counter()
     with peak_memory() as peak:
         model = fit(inside, known)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from lnml.certificates import Certificate
+from lnml.core.checks import largest_value
 from lnml.errors import InputError
 from lnml.kernels.tensors import host_array
 from lnml.learning.knn import majority, nearest_rows
@@ -99,8 +100,15 @@ class Model:
         Returns
         -------
         Z : ndarray of shape (m, r)
+
+        Raises
+        ------
+        InputError
+            If a row is so far from others that its distances overflow.
         """
-        return self.preparation.transform(frame) @ self.components.T
+        # Rows that overflow are refused by their numbers, which says more than NumPy's warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _mapped(self.preparation.transform(frame), self.components)
 
     def neighbors(self, frame: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Find the nearest training rows; ties go to the lowest row.
@@ -143,6 +151,12 @@ class Model:
         predicted : ndarray of str, shape (m,)
         """
         return np.array(self.classes)[majority(self.codes[rows], len(self.classes))]
+
+
+def rows_that_overflow(rows: np.ndarray) -> np.ndarray:
+    """Return the numbers of those rows (n, r) whose distances from others may be infinite."""
+    # Written so that NaN is found, too.
+    return np.flatnonzero(~(np.abs(rows) <= largest_value(rows.dtype)).all(axis=1))
 
 
 def fit_model(
@@ -191,7 +205,7 @@ def fit_model(
         estimator=_description(estimator),
         preparation=preparation,
         components=components,
-        rows=X @ components.T,
+        rows=_mapped(X, components),
         classes=tuple(str(name) for name in classes),
         codes=codes.astype(np.int64),
         label=table.label,
@@ -210,6 +224,18 @@ def fit_model(
         certificate=getattr(estimator, "certificate_", None),
         k=_voters(k, estimator, X, table.labels, seed),
     )
+
+
+def _mapped(X: np.ndarray, components: np.ndarray) -> np.ndarray:
+    """Map rows (n, d) to the learned space (n, r); refuse those whose distances overflow."""
+    rows = X @ components.T
+    far = rows_that_overflow(rows)
+    if far.size:
+        raise InputError(
+            f"row {far[0]}, counted from 0, is so far from others that its distances overflow: "
+            f"correct its values, or remove it"
+        )
+    return rows
 
 
 def _voters(

@@ -15,7 +15,7 @@ import numpy as np
 from lnml.certificates import Certificate
 from lnml.errors import InputError, require
 from lnml.files import atomic_output
-from lnml.models.model import Model
+from lnml.models.model import Model, rows_that_overflow
 from lnml.tables import Preparation
 from lnml.version import __version__
 
@@ -155,6 +155,8 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     _demand(components.ndim == 2 and components.size > 0, "components")
     _demand(components.shape[1] == preparation.n_features_out, "components")
     _demand(rows.ndim == 2 and rows.shape[1] == components.shape[0] and len(rows) > 0, "rows")
+    if rows_that_overflow(rows).size:
+        raise ValueError("distances between its rows overflow")
     _demand(codes.dtype == np.int64 and codes.shape == (len(rows),), "codes")
     _demand(len(classes) > 0 and len(set(classes)) == len(classes), "classes")
     _demand(bool(codes.min() >= 0) and bool(codes.max() < len(classes)), "codes")

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from lnml.errors import InputError, require
-from lnml.tables.columns import is_number
+from lnml.tables.texts import is_number
 
 COMPRESSIONS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 KNOWN = ".csv, .tsv, .parquet, .arff and .npz (.csv, .tsv and .arff also with .gz, .bz2 or .xz)"
@@ -209,7 +209,8 @@ def _read_arff(path: Path) -> Any:
     for position, (name, kind) in enumerate(content["attributes"]):
         values = [row[position] for row in content["data"]]
         numeric = isinstance(kind, str) and kind.upper() in ("NUMERIC", "REAL", "INTEGER")
-        columns[name] = pandas.Series(values, dtype="float64" if numeric else "object")
+        # Categories even where their names are numbers: the file says so.
+        columns[name] = pandas.Series(values, dtype="float64" if numeric else "category")
     return pandas.DataFrame(columns)
 
 
