@@ -83,7 +83,7 @@ class Kernels(Protocol):
         far: bool = False,
         wide: bool = False,
     ) -> Points:
-        """Return (data - shift) / scale, or (data - shift) @ matrix (d x e).
+        """Return (data - shift) / scale, or (data - shift) @ matrix (d x e); never both.
 
         It is computed in float64 and kept in the type of the data, or in float64 if ``wide``.
         Without all of them, the data are the same, as far and as rounded as before; else
