@@ -190,3 +190,19 @@ def test_one_column_that_underflows_is_named(learner, scale):
     data = X * np.array([1.0, scale, 1.0])
     with pytest.raises(ValueError, match=r"column 1 .*underflow"):
         learner.fit(data, Y)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: LNML(LMNN).fit(X, Y),
+        lambda: lnml.LNMLCV(LMNN).fit(X, Y),
+        lambda: lnml.AutoMetric(LMNN).fit(X, Y),
+        lambda: lnml.AveragedMetric(LMNN).fit(X, Y),
+        lambda: lnml.trace_path(LMNN, X, Y),
+    ],
+    ids=["LNML", "LNMLCV", "AutoMetric", "AveragedMetric", "trace_path"],
+)
+def test_a_class_is_told_from_an_estimator(use):
+    with pytest.raises(TypeError, match=r"the class LMNN \(write LMNN\(\) instead\)"):
+        use()

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lnml.certificates import Certificate
-from lnml.core.checks import check_between, check_integer
+from lnml.core.checks import check_between, check_integer, kind_of
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Solution
 from lnml.core.warn import warn_user
@@ -204,8 +204,8 @@ class AveragedMetric(MeanMetric):
             return default_estimator()
         if not isinstance(self.estimator, MetricEstimator):
             raise TypeError(
-                f"AveragedMetric cannot use {self.estimator!r}: it needs a metric learner of this "
-                f"library, such as LNML(LMNN()), MCML() or NCA()"
+                f"AveragedMetric cannot use {kind_of(self.estimator)}: it needs a metric learner "
+                f"of this library, such as LNML(LMNN()), MCML() or NCA()"
             )
         return self.estimator
 

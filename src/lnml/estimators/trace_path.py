@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty
+from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty, kind_of
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
@@ -176,6 +176,8 @@ def _gap(solution: Solution) -> float:
 
 def _checked(estimator: Any) -> MetricLearner:
     """Return a clone of a convex learner with a trace penalty, or say why it is none."""
+    if isinstance(estimator, type):
+        raise TypeError(f"there is no path for {kind_of(estimator)}")
     name = type(estimator).__name__
     if not isinstance(estimator, MetricLearner) or "trace_penalty" not in estimator.get_params():
         raise TypeError(
