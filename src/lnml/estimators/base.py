@@ -109,11 +109,12 @@ class MetricEstimator(MahalanobisMetric):
         """
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
         kernels = self.kernels_for(given)
-        with _untouched_on_failure(self), kernels.session():
-            learned = learn(kernels, monitor)
-            monitor.close()
-            self._store(learned, given)
-        self._warn(learned, given)
+        with expected_rounding():
+            with _untouched_on_failure(self), kernels.session():
+                learned = learn(kernels, monitor)
+                monitor.close()
+                self._store(learned, given)
+            self._warn(learned, given)
         return self
 
     def _warn(self, learned: Learned, given: Any) -> None:
@@ -329,6 +330,15 @@ def warm_components(components: Any, shape: tuple[int, int]) -> np.ndarray:
             f"{components.shape}: set warm_start=False to start anew"
         )
     return components.astype(np.float64)
+
+
+def expected_rounding() -> np.errstate:
+    """Let a fit work where the user asked NumPy to raise, as with ``np.errstate(all="raise")``.
+
+    Weights of far rows are meant to underflow, and what overflows is caught where it matters.
+    """
+    state: Any = {kind: "warn" if how == "raise" else how for kind, how in np.geterr().items()}
+    return np.errstate(**(state | {"under": "ignore"}))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty, 
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
-from lnml.estimators.base import Learned, MetricLearner, target_attributes
+from lnml.estimators.base import Learned, MetricLearner, expected_rounding, target_attributes
 from lnml.estimators.validation import TrainingRows, check_training_data
 from lnml.kernels.tensors import matmul
 from lnml.kernels.training import TrainingSet
@@ -137,7 +137,7 @@ def trace_path(
     penalties = _penalties(base, X, y, trace_penalties, n_penalties, target_neighbors)
     kernels = base.kernels_for(X)
     models: list[Any] = []
-    with kernels.session():
+    with kernels.session(), expected_rounding():
         rows = check_training_data(base, X, y)
         training, targets = base._prepared(rows, kernels, target_neighbors)
         start, last = base.initial_components(rows.X, rows.codes), None

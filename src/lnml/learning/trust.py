@@ -49,7 +49,7 @@ def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
         raise TypeError(
             f"least_trusted needs a fitted LNML, LNMLCV or AveragedMetric, got {kind_of(model)}"
         )
-    if hasattr(model, "metric_problem") or getattr(model, "not_coupled_because", ""):
+    if hasattr(model, "metric_problem") or getattr(model, "not_coupled_because", False):
         # A metric learner on its own. To fit it would not help.
         raise _no_costs(model)
     check_is_fitted(model)
