@@ -57,7 +57,8 @@ class MeanMetric(CoupledEstimator):
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Refuse: a mean solves no problem of its own. Each of ``estimators_`` has a proof."""
         check_is_fitted(self, "components_")
-        if not self.estimators_:
+        # A model that was loaded from a file has none.
+        if not getattr(self, "estimators_", True):
             raise ValueError("there is no certificate: the Euclidean metric was not learned")
         raise ValueError(
             f"there is no certificate: {type(self).__name__} is a mean of metrics, and no optimum "
