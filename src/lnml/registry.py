@@ -27,6 +27,7 @@ class Work(Enum):
     DATA = "nothing else"
     CANDIDATES = "a working set of impostors"
     SOFTMAX = "sums over all pairs of rows, streamed"
+    CLASS_SOFTMAX = "the same, and coordinates of all rows for each group of them"
     ROOTS = "sums over all pairs of rows in float64, streamed"
     CONSTRAINTS = "a number of pairs that does not depend on the rows"
 
@@ -135,7 +136,7 @@ LEARNERS = (
         "nca",
         "neighbourhood components analysis",
         "nca.md",
-        Work.SOFTMAX,
+        Work.CLASS_SOFTMAX,
         "nothing: the problem is not convex",
     ),
     Learner(
