@@ -181,8 +181,7 @@ DEFAULT_METHOD = "auto"
 
 # The paper chooses ITML's slack from these by two-fold cross-validation.
 ITML_SLACKS = tuple(10.0**i for i in range(-4, 5))
-# Candidates are compared after so many sweeps: large slacks take hundreds of iterations to prove
-# what ten have found (docs/itml.md). The chosen one is solved to its optimum.
+# Candidates are compared after so many sweeps; the chosen one is solved in full (docs/itml.md).
 ITML_CANDIDATE_ITERATIONS = 10
 
 
