@@ -114,15 +114,6 @@ def test_a_method_that_knows_its_k_is_not_fitted_again(no_warm_up):
     assert compare(X, y, {"it": Shift(own=7)}, n_folds=2).of("it")[0].k == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"k": 0}, "got 0"), ({"k": "best"}, "got 'best'"), ({"scaled": ["its"]}, "names 'its'")],
-)
-def test_mistakes_of_a_comparison(options, said):
-    with pytest.raises(ValueError, match=said):
-        compare(*wine(), {"it": None}, n_folds=2, **options)
-
-
 def test_classifiers_predict_for_themselves():
     X, y = wine()
     methods = {"Euclidean": None, "Bayes": GaussianNB(), "scaled": StandardScaler()}

@@ -1,7 +1,5 @@
 """Model files: the same bits after a reload, and nothing but what was written is loaded."""
 
-import hashlib
-import json
 import struct
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_files import CHECKSUM, HEADER, checksum_of, metadata_of, rewritten
 from safetensors.numpy import load, save, save_file
 
 import lnml
@@ -19,11 +18,6 @@ from lnml.errors import InputError
 from lnml.learning.votes import cross_validated_votes
 from lnml.models import Model, fit_model, load_model, save_model
 from lnml.tables import Preparation, make_table
-
-# The two entries of a file's metadata.
-HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
-# What safetensors calls the types of arrays, and what NumPy does.
-TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8"}
 
 RNG = np.random.default_rng(0)
 N = 48
@@ -144,32 +138,6 @@ def test_cut_off_files_are_refused(tmp_path: Path, content: bytes, length: int) 
     path.write_bytes(content[: length % len(content)])
     with pytest.raises(InputError):
         load_model(path)
-
-
-def metadata_of(content: bytes) -> dict[str, str]:
-    size = struct.unpack("<Q", content[:8])[0]
-    return json.loads(content[8 : 8 + size])["__metadata__"]
-
-
-def checksum_of(content: bytes) -> str:
-    """SHA-256 of the JSON text, and of name, type, shape and bytes of every array by name."""
-    size = struct.unpack("<Q", content[:8])[0]
-    entries, data = json.loads(content[8 : 8 + size]), content[8 + size :]
-    digest = hashlib.sha256(entries.pop("__metadata__")[HEADER].encode())
-    for name, entry in sorted(entries.items()):
-        shape = str(tuple(entry["shape"]))
-        digest.update("\0".join(["", name, TYPES[entry["dtype"]], shape, ""]).encode())
-        digest.update(data[slice(*entry["data_offsets"])])
-    return digest.hexdigest()
-
-
-def rewritten(content: bytes, change) -> bytes:
-    """Return a file with other content and a right checksum, as a stranger could write it."""
-    header, arrays = json.loads(metadata_of(content)[HEADER]), dict(load(content))
-    change(header, arrays)
-    text = json.dumps(header)
-    unsigned = save(arrays, {HEADER: text})
-    return save(arrays, {HEADER: text, CHECKSUM: checksum_of(unsigned)})
 
 
 def test_checksum_is_that_of_text_names_types_shapes_and_bytes(content: bytes) -> None:

@@ -42,9 +42,9 @@ def info(
     With --verify, all sums behind the proof of optimality are computed again from DATA. The exit
     code is 1 if the proof does not hold.
     """
-    from lnml.models import load_model
+    from lnml.models import load_table_model
 
-    fitted = load_model(model)
+    fitted = load_table_model(model)
     if verify is not None:
         _verify(fitted, model, verify, as_json)
         return

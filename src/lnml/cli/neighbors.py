@@ -60,14 +60,14 @@ def neighbors(
     that most of the K neighbours have; if labels tie, the nearest row decides. A
     terminal shows the first rows as a table; a pipe receives all rows as CSV.
     """
-    from lnml.models import load_model
+    from lnml.models import load_table_model
     from lnml.tables.formats import read_frame
 
     if output is not None:
         if output.suffix.lower() not in (".csv", ".json"):
             raise InputError(f"{output}: neighbours are written to .csv or .json")
         check_output(output, force=force, inputs=[model, query])
-    fitted = load_model(model)
+    fitted = load_table_model(model)
     frame = read_frame(query, text_columns=(fitted.label,))
     show_unknown(fitted, frame, quiet)
     distances, rows = fitted.neighbors(frame, k)

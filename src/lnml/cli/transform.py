@@ -45,13 +45,13 @@ def transform(
 
     OUT has the columns z0, z1, ... and the labels, if DATA has them.
     """
-    from lnml.models import load_model
+    from lnml.models import load_table_model
     from lnml.tables.formats import read_frame
     from lnml.tables.writing import check_writable, write_matrix
 
     check_writable(output)
     check_output(output, force=force, inputs=[model, data])
-    fitted = load_model(model)
+    fitted = load_table_model(model)
     frame = read_frame(data, text_columns=(fitted.label,))
     show_unknown(fitted, frame, quiet)
     Z = fitted.transform(frame)

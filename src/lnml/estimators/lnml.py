@@ -174,7 +174,7 @@ class LNML(CoupledEstimator):
             limit, value = "max_rounds", None
             if len(found.history) < max_rounds:
                 limit = "estimator__max_iter"
-                value = getattr(base, "max_iter", "its own limit")
+                value = getattr(base, "max_iter", None)
             training = coupling.training
             return Learned(
                 found, training.points.dtype, attributes, limit, value, order=training.order

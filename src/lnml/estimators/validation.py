@@ -95,7 +95,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     labels, codes = classes_by_appearance(y)
     check_learnable(rows, labels, codes)
     refuse_overflow("X", rows)
-    refuse_tiny_columns(rows)
+    refuse_tiny_columns("X", _column_spreads(rows))
     return TrainingRows(rows, labels, codes)
 
 
@@ -185,16 +185,36 @@ def refuse_overflow(name: str, values: Any) -> None:
         )
 
 
-def refuse_tiny_columns(X: Any) -> None:
-    """Say clearly that rows differ in a column, but squares of the differences would be zero."""
-    highest, lowest = (host_array(part) for part in _column_range(X))
-    spread = highest.astype(np.float64) - lowest.astype(np.float64)
+def refuse_tiny_columns(name: str, spread: np.ndarray) -> None:
+    """Say clearly that values of a column differ, by its spread (d,), but squares would be zero."""
     tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
     if tiny.size:
         raise ValueError(
-            f"values of column {tiny[0]} of X differ by {spread[tiny[0]]:.1e} at most, and squares "
-            f"of that underflow: rescale or drop it"
+            f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
+            f"squares of that underflow: rescale or drop it"
         )
+
+
+def refuse_fourth_powers(estimator: BaseEstimator, X: Any) -> None:
+    """Say clearly that a norm of the metric, squared, would overflow or be zero.
+
+    The entries of a metric are about one over squared differences of the rows (n, d).
+    """
+    limits, spread = np.finfo(np.float64), _column_spreads(X)
+    least, most = limits.tiny**0.25 * 1e3, limits.max**0.25 / 1e3
+    wrong = np.flatnonzero((spread > most) | ((spread > 0.0) & (spread < least)))
+    if wrong.size:
+        raise ValueError(
+            f"values of column {wrong[0]} differ by up to {spread[wrong[0]]:.1e}, and "
+            f"{type(estimator).__name__} needs fourth powers of such differences, which are no "
+            f"numbers of float64: rescale or drop it"
+        )
+
+
+def _column_spreads(X: Any) -> np.ndarray:
+    """Largest difference of two values in every column of an array or tensor (n, d)."""
+    highest, lowest = (host_array(part).astype(np.float64) for part in _column_range(X))
+    return highest - lowest
 
 
 def _column_range(X: Any) -> tuple[Any, Any]:
@@ -251,6 +271,7 @@ def check_labelled_pairs(
             "dissimilar pairs, so give some of both"
         )
     refuse_overflow("pairs", pairs)
+    refuse_tiny_columns("pairs", np.abs(pairs[:, 0] - pairs[:, 1]).max(axis=0))
     if not (pairs[~similar, 0] != pairs[~similar, 1]).any():
         raise ValueError(
             "all dissimilar pairs are of identical points: no metric can tell them apart; "
@@ -274,6 +295,7 @@ def check_triplets(triplets: Any) -> np.ndarray:
             f"got {triplets.shape}"
         )
     refuse_overflow("triplets", triplets)
+    refuse_tiny_columns("triplets", np.abs(triplets - triplets[:, :1]).max(axis=(0, 1)))
     if not (triplets != triplets[:, :1]).any():
         raise ValueError(
             "the three points of every triplet are the same: there is no distance to learn"

@@ -21,6 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import delayed
 
+from lnml.core.checks import check_integer
+from lnml.evaluation.checks import check_methods, check_rows, check_voters
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
@@ -88,18 +90,15 @@ def compare(
     >>> found.accuracy("LMNN") > found.accuracy("Euclidean")
     True
     """
-    if k != "auto" and (isinstance(k, str) or k < 1):
-        raise ValueError(f'k must be a number of neighbours (1, 2, ...) or "auto"; got {k!r}')
-    unknown = [method for method in scaled if method not in methods]
-    if unknown:
-        raise ValueError(f"scaled names {unknown[0]!r}, which is not among the methods")
-    labels = np.asarray(y)
-    features = X if hasattr(X, "iloc") else np.asarray(X)
+    check_methods(methods, scaled)
+    features, labels = check_rows(X, y, methods)
+    splits = stratified_folds(labels, check_integer("n_folds", n_folds, 2), seed)
+    check_voters(k, min(len(train) for train, _ in splits))
     problem = Problem(
         name,
         features,
         labels,
-        stratified_folds(labels, n_folds, seed),
+        splits,
         prepare_for=dict.fromkeys(scaled, StandardScaler()),
     )
     with tempfile.TemporaryDirectory() as folder:

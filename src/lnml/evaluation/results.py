@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lnml.errors import unknown_name
+
 
 @dataclass(frozen=True)
 class FoldResult:
@@ -126,6 +128,8 @@ class Comparison:
 
     def of(self, method: str) -> list[FoldResult]:
         """Results of one method, by fold."""
+        if method not in self.methods:
+            raise unknown_name("method", method, self.methods)
         return sorted((r for r in self.results if r.method == method), key=lambda r: r.fold)
 
     def correct(self, method: str) -> np.ndarray:

@@ -78,8 +78,18 @@ class FoldStore:
         return Portrait.from_json(_read(path)) if path.exists() else None
 
     def _path(self, fold: int, method: str) -> Path:
-        name = re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-")
-        return self.folder / f"fold{fold:02d}-{name}.json"
+        return self.folder / f"fold{fold:02d}-{file_name(method)}.json"
+
+
+def file_name(method: str) -> str:
+    """Return the part of a file's name that stands for a method.
+
+    Examples
+    --------
+    >>> file_name("LN-LMNN (CV)")
+    'ln-lmnn-cv'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-")
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -116,3 +116,9 @@ class Coupling:
         graph = sparse.csr_array((kernels.to_host(costs.values), (rows, columns)), shape=(n, n))
         graph.sort_indices()
         return graph
+
+
+def name_with_neighborhoods(model: Any) -> str:
+    """Return what to fit instead of a model that has no neighbourhoods, such as LNML(MCML())."""
+    couples = hasattr(model, "metric_problem") and not model.not_coupled_because
+    return f"LNML({type(model).__name__ if couples else 'LMNN'}())"

@@ -15,6 +15,7 @@ import numpy as np
 from lnml.certificates import Certificate
 from lnml.errors import InputError, require
 from lnml.files import atomic_output
+from lnml.models.fitted import check_storable, from_state
 from lnml.models.model import Model, rows_that_overflow
 from lnml.tables import Preparation
 from lnml.version import __version__
@@ -24,19 +25,53 @@ HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
 _PREPARATION, _CERTIFICATE = "preparation.", "certificate."
 
 
-def save_model(path: str | Path, model: Model) -> None:
+def save_model(path: str | Path, model: Any) -> None:
     """Write a model to one file, completely or not at all.
 
     Parameters
     ----------
     path : str or Path
         Name of the file. An older file is replaced.
-    model : Model
-        What to write.
+    model : Model, fitted estimator or pipeline
+        What to write: what :func:`fit_model` returns, a fitted estimator of lnml, or a pipeline of
+        scalers, PCA and such an estimator. Of an estimator, all is kept that ``transform`` needs,
+        and its certificate; not what tells how the fit went, such as ``history_``, nor parameters
+        that are functions.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.models import load_model, save_model
+    >>> wine = load_dataset("wine")
+    >>> pipeline = make_pipeline(StandardScaler(), LMNN()).fit(wine.data, wine.target)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder) / "wine.model", pipeline)
+    ...     loaded = load_model(Path(folder) / "wine.model")
+    >>> bool((loaded.transform(wine.data) == pipeline.transform(wine.data)).all())
+    True
     """
+    if isinstance(model, Model):
+        header, arrays = _model_state(model)
+    else:
+        header, arrays = check_storable(model)
+        header |= {"format": FORMAT, "lnml": __version__}
     require("safetensors")
     from safetensors.numpy import save
 
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(header, allow_nan=False)
+    content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+    with atomic_output(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what is stored of a model of a table: a dict that JSON can hold, and arrays."""
     state, prepared = model.preparation.get_state()
     header = {
         "format": FORMAT,
@@ -60,14 +95,10 @@ def save_model(path: str | Path, model: Model) -> None:
     if model.certificate is not None:
         header["certificate"], proof = model.certificate.get_state()
         arrays |= {_CERTIFICATE + name: array for name, array in proof.items()}
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps(header, allow_nan=False)
-    content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
-    with atomic_output(path) as temporary:
-        temporary.write_bytes(content)
+    return header, arrays
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path) -> Any:
     """Read a model, and refuse a file that is not exactly what was written.
 
     Parameters
@@ -77,7 +108,8 @@ def load_model(path: str | Path) -> Model:
 
     Returns
     -------
-    model : Model
+    model : Model, fitted estimator or pipeline
+        As it was given to :func:`save_model`.
 
     Raises
     ------
@@ -86,9 +118,28 @@ def load_model(path: str | Path) -> Model:
     """
     header, arrays = _read_verified(Path(path))
     try:
-        return _build(header, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        return from_state(header, arrays) if "kind" in header else _build(header, arrays)
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         _refuse_damaged(path, error)
+
+
+def load_table_model(path: str | Path) -> Model:
+    """Read a model of a table, as ``lnml fit`` writes it; see :func:`load_model`."""
+    model = load_model(path)
+    if not isinstance(model, Model):
+        raise InputError(
+            f"{path} holds a {type(model).__name__} that was stored from Python, without the "
+            f"columns of a table: use it there (lnml.models.load_model), or write a model with "
+            f"lnml fit"
+        )
+    return model
 
 
 def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -167,7 +167,10 @@ def write_report(
 def _only(comparison: Comparison, methods: Sequence[str]) -> Comparison:
     """Return the results of some methods, in their order."""
     return Comparison(
-        comparison.data, tuple(part for method in methods for part in comparison.of(method))
+        comparison.data,
+        tuple(
+            part for name in methods if name in comparison.methods for part in comparison.of(name)
+        ),
     )
 
 

@@ -89,6 +89,7 @@ def _with_twins(found: Comparison, data: StudyData) -> Comparison:
     twins = [
         replace(result, method=name + WITHOUT_PCA)
         for name in (find_method(key).name for key in ALSO_WITHOUT_PCA)
+        if name in found.methods
         for result in found.of(name)
     ]
     return replace(found, results=(*found.results, *twins))
