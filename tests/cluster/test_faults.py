@@ -56,6 +56,7 @@ def test_a_killed_worker_does_not_end_a_fit():
     np.testing.assert_allclose(model.objective_, wanted().objective_, rtol=1e-6)
 
 
+@pytest.mark.extras
 def test_a_worker_that_joins_is_used(monkeypatch):
     X, y = iris()
     used = set()
@@ -121,6 +122,7 @@ def test_the_scheduler_dies(tmp_path, monkeypatch):
             process.wait()
 
 
+@pytest.mark.extras
 def test_an_interrupt_leaves_the_cluster_usable():
     X, y = iris()
 

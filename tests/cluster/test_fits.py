@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cluster import start
-from lnml import LMNN, LNML, MCML, NCA, AutoMetric, AveragedMetric
+from lnml import ITML, LMNN, LNML, MCML, MMC, NCA, AutoMetric, AveragedMetric
 from lnml.certificates import verify
 from lnml.datasets import load_dataset
 
@@ -34,7 +34,14 @@ def close(found, wanted):
     np.testing.assert_allclose(found.objective_, wanted.objective_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("chunks", [(50, 4), (17, 3), (150, 4)])
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        (50, 3),
+        pytest.param((17, 4), marks=pytest.mark.extras),
+        pytest.param((150, 4), marks=pytest.mark.extras),
+    ],
+)
 def test_any_chunks(client, iris, local, chunks):
     X, y = iris
     found = LMNN(tol=1e-2).fit(da.from_array(X, chunks=chunks), y)
@@ -62,6 +69,7 @@ def test_chunks_of_unknown_size_and_empty_chunks(client, iris, local):
     assert found.certificate(X, y) is not None
 
 
+@pytest.mark.extras
 def test_float32(client, iris, local):
     X, y = iris
     found = LMNN(tol=1e-2).fit(da.from_array(X.astype(np.float32), chunks=(50, 4)), y)
@@ -69,6 +77,7 @@ def test_float32(client, iris, local):
     np.testing.assert_allclose(found.objective_, local.objective_, rtol=1e-2)
 
 
+@pytest.mark.extras
 def test_a_class_in_one_block_and_offsets(client):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(90, 4)) + 100.0
@@ -91,6 +100,31 @@ def test_learned_neighbourhoods_are_the_same(client):
     )
 
 
+SOFTMAX = [
+    NCA(max_iter=6),
+    NCA(n_components=1, max_iter=6),
+    MCML(tol=1e-2),
+    pytest.param(MCML(tol=1e-2, trace_penalty=1e-3), marks=pytest.mark.extras),
+    pytest.param(LNML(MCML(), max_rounds=2, tol=1e-2), marks=pytest.mark.extras),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("outlier", [0.0, 300.0])
+@pytest.mark.parametrize("model", SOFTMAX, ids=str)
+def test_sums_over_all_pairs(client, iris, model, outlier):
+    """Also with a row so far away that its weights underflow."""
+    X, y = iris
+    X = X.copy()
+    X[7] += outlier
+    wanted = clone(model).fit(X, y)
+    found = clone(model).fit(da.from_array(X, chunks=(60, 4)), y)
+    np.testing.assert_allclose(found.objective_, wanted.objective_, rtol=1e-6)
+    if wanted.duality_gap_ is not None:
+        np.testing.assert_allclose(found.duality_gap_, wanted.duality_gap_, rtol=1e-3)
+
+
+@pytest.mark.extras
 def test_same_bits_for_any_number_of_workers(iris):
     X, y = iris
     found = []
@@ -112,7 +146,7 @@ def test_transform_is_lazy(client, iris, local):
         local.transform(da.zeros((5, 3)))
 
 
-@pytest.mark.parametrize("model", [NCA(), MCML(), LNML(MCML()), AveragedMetric(), AutoMetric()])
+@pytest.mark.parametrize("model", [MMC(), ITML(), LNML(MMC()), AveragedMetric(), AutoMetric()])
 def test_others_refuse(client, iris, model):
     X, y = iris
     with pytest.raises(TypeError, match="cannot be fitted to a Dask array"):

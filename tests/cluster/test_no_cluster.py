@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lnml import LMNN, NCA
+from lnml import ITML, LMNN
 
 da = pytest.importorskip("dask.array")
 
@@ -20,5 +20,5 @@ def test_the_error_says_how_to_start_a_cluster():
 
 def test_learners_that_never_fit_there_say_so():
     X, y = da.ones((20, 2), chunks=5), np.arange(20) % 2
-    with pytest.raises(TypeError, match="NCA cannot be fitted to a Dask array"):
-        NCA().fit(X, y)
+    with pytest.raises(TypeError, match="ITML cannot be fitted to a Dask array"):
+        ITML().fit(X, y)

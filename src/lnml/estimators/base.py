@@ -119,8 +119,8 @@ class MetricEstimator(MahalanobisMetric):
         if is_dask(given) and self.not_on_cluster_because:
             raise TypeError(
                 f"{type(self).__name__} cannot be fitted to a Dask array: "
-                f"{self.not_on_cluster_because}. LMNN and LNML(LMNN()) can; or give it a sample of "
-                f"the rows as a NumPy array (docs/cluster.md)"
+                f"{self.not_on_cluster_because}. LMNN, NCA, MCML and LNML of these can; or give "
+                f"it a sample of the rows as a NumPy array (docs/cluster.md)"
             )
         kernels = self.kernels_for(given)
         with expected_rounding():

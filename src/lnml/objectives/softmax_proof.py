@@ -43,7 +43,7 @@ def prove_mcml(
         value.error,
         bound=0.0,
         floor=FLOOR_SHARE * task.objective_at_zero,
-        work=3.0 * training.points.n_rows**2 * components.size,
+        work=3.0 * all_pairs(training) * components.size,
         method="mcml",
         parameters=ridge.parameters,
         coordinates=coordinates,
@@ -129,8 +129,12 @@ def prove_nca(training: TrainingSet, components: np.ndarray, care: int, ridge: R
     else:
         value = wrong_neighbors(host_rows(training, care), components)
     value = value.plus(ridge.value(components))
-    work = float(training.points.n_rows**2 * components.size)
-    return Proof(value.value, value.error, work=work)
+    return Proof(value.value, value.error, work=all_pairs(training) * components.size)
+
+
+def all_pairs(training: TrainingSet) -> float:
+    """Return the number of pairs that sums on the host run over; infinite if rows are elsewhere."""
+    return np.inf if training.kernels.remote else float(training.points.n_rows) ** 2
 
 
 def host_rows(training: TrainingSet, care: int) -> Rows:

@@ -25,15 +25,16 @@ from lnml.core.points import Embedding, Points
 from lnml.kernels.cluster import cells as _cells
 from lnml.kernels.cluster.cells import CellTask
 from lnml.kernels.cluster.layout import Cell
-from lnml.kernels.cluster.operations import RowOperations, same
+from lnml.kernels.cluster.operations import same
 from lnml.kernels.cluster.patterns import CellMultipliers, CellPattern, HostPairs
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
+from lnml.kernels.cluster.softmax import SoftmaxOperations, in_columns
 
 NO_ROWS: list[Any] = [(0, 0), [], []]
 Payload = dict[Cell, CellTask]
 
 
-class ClusterKernels(RowOperations):
+class ClusterKernels(SoftmaxOperations):
     """See :class:`lnml.kernels.protocol.Kernels`; rows are on the workers of a cluster."""
 
     def within(
@@ -148,7 +149,7 @@ class ClusterKernels(RowOperations):
                 else RowMap("placed", None, None, None, placed.dtype)
             )
             result = self._target_moment(rows, targets, weights, left) + push
-            result = _in_columns(result, placed.matrix, both=moment == "data")
+            result = in_columns(result, placed.matrix, both=moment == "data")
         smoothed, exact, slope_sum, n_active = totals.tolist()
         return Hinge(smoothed, exact, slope_sum, int(n_active), hinges, result)
 
@@ -182,17 +183,6 @@ class ClusterKernels(RowOperations):
         search = self.within(embedding, radius, limited=False)
         return self.hinge(embedding, self.working_set(targets, search.found), 0.0).target_hinge
 
-    def softmax(
-        self, embedding: Embedding, targets: Pattern | None, *, full: bool | None
-    ) -> tuple[float, np.ndarray]:
-        raise NotImplementedError
-
-    def softmax_costs(self, embedding: Embedding, pairs: Pattern) -> Any:
-        raise NotImplementedError
-
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
-        raise NotImplementedError
-
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
         raise NotImplementedError
 
@@ -204,11 +194,3 @@ def _futures(given: Any) -> dict[Cell, Any]:
     """Return what a pattern, or multipliers, of this device has on the workers."""
     found: dict[Cell, Any] = given.futures
     return found
-
-
-def _in_columns(moment: np.ndarray, matrix: np.ndarray | None, both: bool) -> np.ndarray:
-    """Return a moment with rows as they were placed, in the columns of mapped ones."""
-    if matrix is None:
-        return moment
-    moment = moment @ matrix
-    return matrix.T @ moment if both else moment

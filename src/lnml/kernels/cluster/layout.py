@@ -81,6 +81,13 @@ class Layout:
         parts = [values[self.rows(block)] for block in dict.fromkeys(cell)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def add_cell(self, cell: Cell, part: np.ndarray, total: np.ndarray) -> None:
+        """Add values of the rows of a cell, along the last axis, to those of all rows."""
+        used = 0
+        for block in dict.fromkeys(cell):
+            total[..., self.rows(block)] += part[..., used : used + self.size(block)]
+            used += self.size(block)
+
     def split(self, pairs: Pattern) -> dict[Cell, CellPairs]:
         """Deal pairs out to the cells that hold both their rows."""
         rows = np.repeat(np.arange(self.n_rows), pairs.sizes)

@@ -73,16 +73,21 @@ class RowOperations(Kernels):
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         given: ClusterRows = embedding.coordinates
+        return self._picked(given, given.map, indices)
+
+    def _picked(self, rows: ClusterRows, row_map: RowMap, indices: np.ndarray) -> np.ndarray:
+        """Return some rows under a map."""
         block_of = np.searchsorted(self.layout.edges, indices, side="right") - 1
-        out = np.empty((indices.size, given.shape[1]))
         blocks = np.unique(block_of)
         places = [np.flatnonzero(block_of == block) for block in blocks]
         futures = [
             self.crew.submit(
-                _blocks.picked, given.blocks[b], given.map, indices[place] - self.layout.edges[b]
+                _blocks.picked, rows.blocks[b], row_map, indices[place] - self.layout.edges[b]
             )
             for b, place in zip(blocks, places, strict=True)
         ]
+        width = rows.width if row_map.matrix is None else row_map.matrix.shape[1]
+        out = np.empty((indices.size, width))
         for place, found in zip(places, self.crew.results(futures), strict=True):
             out[place] = found
         return out
@@ -96,11 +101,15 @@ class RowOperations(Kernels):
         return Columns(mean, spread, lowest.min(axis=0), highest.max(axis=0))
 
     def _by_block(
-        self, task: Callable[..., Any], rows: ClusterRows, *given: list[Any]
+        self,
+        task: Callable[..., Any],
+        rows: ClusterRows,
+        *given: list[Any],
+        map: RowMap | None = None,
     ) -> list[Any]:
         """Run a task for every block, with one argument of each list."""
         return self.crew.results(
-            self.crew.submit(task, block, rows.map, *own)
+            self.crew.submit(task, block, map or rows.map, *own)
             for block, *own in zip(rows.blocks, *given, strict=True)
         )
 
