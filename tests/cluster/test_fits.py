@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from cluster import start
 from lnml import ITML, LMNN, LNML, MCML, MMC, NCA, AutoMetric, AveragedMetric
