@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import lnml
+import lnml.files
 from lnml.cli import main
 from lnml.cli.methods import NAMES
 from lnml.learning.votes import CANDIDATES
@@ -269,6 +271,32 @@ def test_force_replaces(folder: Path) -> None:
     command = "fit flowers.csv --label species --method euclidean --scale minmax -o flowers.model"
     assert main([*command.split(), "--force"]) == 0
     assert load_model("flowers.model").preparation.scale == "minmax"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit flowers.csv --label species -m euclidean -o new.model",
+        "transform flowers.model query.csv -o new.csv",
+        "neighbors flowers.model query.csv -o new.csv",
+    ],
+)
+def test_an_output_that_appears_meanwhile_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, command: str
+) -> None:
+    """Two runs at the same time: the second to finish is refused."""
+    monkeypatch.setattr("lnml.files._claim", appears(lnml.files._claim))
+    assert main(command.split()) == 2
+    assert "appeared while this command ran" in capsys.readouterr().err
+    assert next(folder.glob("new.*")).read_text() == "of another run"
+
+
+def appears(claim: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    def second(temporary: Path, path: Path) -> None:
+        path.write_text("of another run")
+        claim(temporary, path)
+
+    return second
 
 
 def test_methods_are_those_that_give_a_distance() -> None:

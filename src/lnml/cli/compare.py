@@ -128,7 +128,7 @@ def compare(
         )
     show_notes(table.notes, quiet=quiet)
     origin = provenance(settings)
-    _write(page, stored, found, portrait, origin, table.notes)
+    _write(page, stored, found, portrait, origin, table.notes, force)
     if not quiet:
         print(_summary(found, voters, page, stored))
 
@@ -142,14 +142,20 @@ def _method_keys(names: str, scale: str, references: bool) -> list[str]:
 
 
 def _write(
-    page: Path, stored: Path, found: Any, portrait: Any, origin: Any, notes: tuple[str, ...]
+    page: Path,
+    stored: Path,
+    found: Any,
+    portrait: Any,
+    origin: Any,
+    notes: tuple[str, ...],
+    force: bool,
 ) -> None:
     from dataclasses import asdict
 
     from lnml.report.page import write_report
 
     content = {"provenance": asdict(origin), "comparison": found.to_json()}
-    with atomic_output(stored) as temporary:
+    with atomic_output(stored, replace=force) as temporary:
         temporary.write_text(json.dumps(content), encoding="utf-8")
     try:
         write_report(
@@ -158,6 +164,7 @@ def _write(
             portraits={} if portrait is None else {found.data.name: portrait},
             provenance=origin,
             notes=notes,
+            replace=force,
         )
     except BaseException:
         stored.unlink(missing_ok=True)

@@ -111,7 +111,7 @@ def fit(
     show_warnings(caught)
     from lnml.models import save_model
 
-    save_model(output, model)
+    save_model(output, model, replace=force)
     if not quiet:
         print(_summary(model, output))
 

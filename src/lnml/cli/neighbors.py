@@ -73,7 +73,7 @@ def neighbors(
     predicted = fitted.vote(rows)
     table = _long_table(distances, rows, fitted.labels, predicted)
     if output is not None:
-        _write(output, table)
+        _write(output, table, force)
     elif sys.stdout.isatty():
         _show(table, rows.shape[1])
     else:
@@ -96,8 +96,8 @@ def _long_table(distances: Any, rows: Any, labels: Any, predicted: Any) -> Any:
     )
 
 
-def _write(path: Path, table: Any) -> None:
-    with atomic_output(path) as temporary:
+def _write(path: Path, table: Any, force: bool) -> None:
+    with atomic_output(path, replace=force) as temporary:
         if path.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)
             return

@@ -61,7 +61,7 @@ def transform(
         if label in matrix.columns:
             raise InputError(f"the column of labels {label!r} has the name of a result: rename it")
         matrix[label] = frame[label].to_numpy()
-    write_matrix(output, matrix, label)
+    write_matrix(output, matrix, label, replace=force)
 
 
 def show_unknown(fitted: Any, frame: Any, quiet: bool) -> None:

@@ -24,15 +24,17 @@ HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
 _PREPARATION, _CERTIFICATE = "preparation.", "certificate."
 
 
-def save_model(path: str | Path, model: Model) -> None:
+def save_model(path: str | Path, model: Model, *, replace: bool = True) -> None:
     """Write a model to one file, completely or not at all.
 
     Parameters
     ----------
     path : str or Path
-        Name of the file. An older file is replaced.
+        Name of the file.
     model : Model
         What to write.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
     """
     require("safetensors")
     from safetensors.numpy import save
@@ -63,7 +65,7 @@ def save_model(path: str | Path, model: Model) -> None:
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, allow_nan=False)
     content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
-    with atomic_output(path) as temporary:
+    with atomic_output(path, replace=replace) as temporary:
         temporary.write_bytes(content)
 
 

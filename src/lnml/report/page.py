@@ -92,6 +92,7 @@ def write_report(
     compared: Mapping[str, tuple[str, ...]] = COMPARED,
     alpha: float = 0.05,
     notes: Sequence[str] = (),
+    replace: bool = True,
 ) -> None:
     """Write results as one HTML file that needs nothing else.
 
@@ -123,6 +124,8 @@ def write_report(
         Level of all tests.
     notes : sequence of str
         Sentences for the end of the page.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
     """
     groups = comparisons if isinstance(comparisons, Mapping) else {"": comparisons}
     groups = {title: list(found) for title, found in groups.items() if found}
@@ -155,7 +158,7 @@ def write_report(
             notes=list(notes),
         )
     )
-    with atomic_output(path) as temporary:
+    with atomic_output(path, replace=replace) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 

@@ -18,7 +18,9 @@ def check_writable(path: str | Path) -> None:
         raise InputError(f"{path}: ARFF files are read, not written: use .csv, .parquet or .npz")
 
 
-def write_matrix(path: str | Path, matrix: Any, label: str | None = None) -> None:
+def write_matrix(
+    path: str | Path, matrix: Any, label: str | None = None, *, replace: bool = True
+) -> None:
     """Write a frame of numbers, optionally with one column of labels.
 
     Parameters
@@ -31,10 +33,12 @@ def write_matrix(path: str | Path, matrix: Any, label: str | None = None) -> Non
         What to write.
     label : str, optional
         Column of labels.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
     """
     check_writable(path)
     extension = table_extension(path)
-    with atomic_output(path) as temporary:
+    with atomic_output(path, replace=replace) as temporary:
         if extension == ".parquet":
             matrix.to_parquet(temporary, index=False)
         elif extension == ".npz":
