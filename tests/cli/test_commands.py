@@ -1,6 +1,7 @@
 """The command line as a user meets it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -339,6 +340,47 @@ def test_a_process_of_its_own(folder: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "lnml: empty.csv is empty (0 bytes): write it again\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["info flowers.model", "--version"])
+def test_a_full_device(folder: Path, arguments: str) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "lnml", *arguments.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "lnml: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "streams", "code"),
+    [
+        ("neighbors flowers.model query.csv --quiet", ">&-", 0),
+        ("info flowers.model", ">&-", 0),
+        ("info none.model", "2>&-", 2),
+        ("info none.model", "2>/dev/full", 2),
+    ],
+)
+def test_streams_that_nobody_reads(folder: Path, arguments: str, streams: str, code: int) -> None:
+    command = f'"{sys.executable}" -m lnml {arguments} {streams}'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_a_name_that_is_no_text(folder: Path) -> None:
+    """A byte that is no UTF-8, in the name of a file and of its model."""
+    name = os.fsdecode(b"fl\xffwers")
+    Path("flowers.csv").rename(f"{name}.csv")
+    command = f"-m lnml fit {name}.csv --label species -m euclidean -o {name}.model"
+    done = subprocess.run([sys.executable, *command.split()], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_model(f"{name}.model").data["name"] == r"fl\udcffwers.csv"
+
+
+def test_tiny_columns_get_one_line(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    FLOWERS.assign(length=FLOWERS["length"] * 1e-300).to_csv("tiny.csv", index=False)
+    line = fails(capsys, "fit tiny.csv --label species -m lmnn -o a.model")
+    assert "underflow" in line
 
 
 def test_help_imports_nothing_slow() -> None:

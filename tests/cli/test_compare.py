@@ -58,6 +58,29 @@ def test_compare_resumes(iris, capsys):
     assert "k = 1, but you asked for 'auto'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", ["{", '{"method": "LMNN"}'])
+def test_a_damaged_fold_is_named_before_the_work(iris, capsys, content):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q", "-f"]
+    assert main(arguments) == 0
+    (iris / "work" / "fold01-lmnn.json").write_text(content)
+    (iris / "work" / "fold02-lmnn.json").unlink()
+    assert main(arguments) == 2
+    assert "fold01-lmnn.json is damaged" in capsys.readouterr().err
+    assert not (iris / "work" / "fold02-lmnn.json").exists()
+    (iris / "work" / "fold01-lmnn.json").unlink()
+    assert main(arguments) == 0
+
+
+def test_folds_of_other_rows_are_refused(iris, capsys):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q", "-f"]
+    assert main(arguments) == 0
+    path = iris / "work" / "fold01-lmnn.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "test": list(range(50))}))
+    assert main(arguments) == 2
+    assert "fold 1 of LMNN" in capsys.readouterr().err
+
+
 def test_compare_chooses_k_and_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--k", "auto", "--resume", "work"]
     assert main(arguments) == 0
@@ -119,6 +142,7 @@ def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),
+        (["--resume", "iris.csv/work"], "cannot be made: Not a directory"),
         (["--device", "qpu"], "no device" if find_spec("torch") else "needs torch"),
     ],
 )

@@ -229,8 +229,26 @@ HOSTILE = {
     "label as number": put("header", label=3),
     "certificate as text": put("header", certificate="proved"),
     "certificate without arrays": put("header", certificate={"method": "lmnn", "limit": None}),
+    "parameters as text": lambda header, arrays: header["estimator"].update(parameters="k=3"),
+    "half a character": put("header", label="\ud800"),
+    "half a character in a name": put("fit", **{"\udfff": 1}),
+    "lists without end": put("fit", chosen={"a": json.loads("[" * 400 + "]" * 400)}),
     "empty header": lambda header, arrays: header.clear(),
 }
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F8_E5M2"])
+def test_types_that_numpy_lacks_are_refused(tmp_path: Path, content: bytes, dtype: str) -> None:
+    size = struct.unpack("<Q", content[:8])[0]
+    entries = json.loads(content[8 : 8 + size])
+    start, end = entries["components"]["data_offsets"]
+    width = 2 if dtype == "BF16" else 1
+    entries["components"].update(dtype=dtype, shape=[(end - start) // width])
+    text = json.dumps(entries).encode()
+    path = tmp_path / "a.model"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(InputError, match="damaged model"):
+        load_model(path)
 
 
 def test_k_is_stored_and_older_files_have_none(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Annotated, Any
 
@@ -57,9 +58,11 @@ def root(
 
 def run(arguments: list[str]) -> int:
     """Run the application; every mistake of the user becomes one line and exit code 2."""
+    _prepare_streams()
     try:
         with _terminated_as_interrupted():
             result = application()(arguments, prog_name="lnml", standalone_mode=False)
+        sys.stdout.flush()
     except InputError as error:
         return _fail(str(error))
     except MemoryError as error:
@@ -74,11 +77,36 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        # The reader of a pipe went away; keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a pipe went away, as head does.
+        _discard_unwritten()
         return 1
+    except OSError as error:
+        # Files say what is wrong with them by an InputError; what remains is the output.
+        _discard_unwritten()
+        return _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}")
     code = result if isinstance(result, int) else 0
     return _interrupted() if code == 130 else code
+
+
+def _prepare_streams() -> None:
+    """Write to nowhere what would go to a stream that the shell has closed (``>&-``).
+
+    Characters that the terminal's encoding lacks are written as their numbers.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _discard_unwritten() -> None:
+    """Keep Python from complaining at exit about output that cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -117,24 +145,26 @@ def show_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
     """Print what a user should know on stderr, one line each."""
     if not quiet:
         for note in notes:
-            print(f"lnml: note: {_one_line(note)}", file=sys.stderr)
+            _say(f"note: {note}")
 
 
 def show_warnings(caught: Iterable[Any]) -> None:
     """Print on stderr what :func:`warnings.catch_warnings` recorded, each text once."""
-    for text in dict.fromkeys(_one_line(str(warning.message)) for warning in caught):
-        print(f"lnml: warning: {text}", file=sys.stderr)
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        _say(f"warning: {text}")
 
 
 def _fail(message: str) -> int:
-    print(f"lnml: {_one_line(message)}", file=sys.stderr)
+    _say(message)
     return 2
 
 
 def _interrupted() -> int:
-    print("lnml: interrupted, no result was written", file=sys.stderr)
+    _say("interrupted, no result was written")
     return 130
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _say(text: str) -> None:
+    """Print one line on stderr; the exit code must be right even where nobody can read it."""
+    with suppress(OSError):
+        print(f"lnml: {' '.join(text.split())}", file=sys.stderr)

@@ -153,7 +153,7 @@ def _plain(value: Any) -> str:
     if value is None or value == {}:
         return "none"
     if isinstance(value, dict):
-        if set(value) == {"class", "parameters"}:
+        if set(value) == {"class", "parameters"} and isinstance(value["parameters"], dict):
             inner = ", ".join(f"{name}={_plain(v)}" for name, v in value["parameters"].items())
             return f"{value['class']}({inner})"
         return "\n".join(f"{name}: {_plain(v)}" for name, v in value.items())

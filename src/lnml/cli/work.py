@@ -92,7 +92,8 @@ def _own_preparations(keys: Sequence[str], common: Preparation) -> dict[str, Pre
 def provenance(settings: Mapping[str, Any]) -> Provenance:
     """Return how the results of this command were made."""
     return Provenance(
-        command=shlex.join(["lnml", *sys.argv[1:]]),
+        # Arguments may hold bytes that are no text.
+        command=shlex.join(["lnml", *sys.argv[1:]]).encode(errors="backslashreplace").decode(),
         settings=settings,
         versions={
             "lnml": __version__,

@@ -81,7 +81,14 @@ class FoldStore:
 
     def read(self, fold: int, method: str) -> FoldResult:
         """Return a stored result."""
-        return _read(self._path(fold, method), FoldResult.from_json)
+
+        def build(stored: Any) -> FoldResult:
+            result = FoldResult.from_json(stored)
+            if (result.fold, result.method) != (fold, method):
+                raise ValueError(f"it is fold {result.fold} of {result.method}")
+            return result
+
+        return _read(self._path(fold, method), build)
 
     def count(self) -> int:
         """How many results are there."""

@@ -21,6 +21,8 @@ from lnml.version import __version__
 
 FORMAT = 1
 HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
+# Parameters of estimators within estimators; ours need five.
+DEEPEST = 50
 _PREPARATION, _CERTIFICATE = "preparation.", "certificate."
 
 
@@ -98,6 +100,7 @@ def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     text, checksum, arrays = _read_raw(path)
     try:
         header = json.loads(text, parse_constant=_no_constant)
+        _demand_shallow_text(header)
         version = header["format"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         _refuse_damaged(path, error)
@@ -129,7 +132,7 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
             metadata = file.metadata() or {}
             if HEADER not in metadata:
                 raise InputError(f"{path} is not an lnml model: write one with lnml fit")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            arrays = {name: _array(path, file, name) for name in file.keys()}
     except SafetensorError as error:
         raise InputError(
             f"{path} is not an lnml model, or was cut off or damaged: get a new copy, or fit again"
@@ -137,6 +140,14 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     return metadata[HEADER], metadata.get(CHECKSUM, ""), arrays
+
+
+def _array(path: Path, file: Any, name: str) -> np.ndarray:
+    try:
+        return file.get_tensor(name)
+    except (TypeError, AttributeError) as error:
+        # NumPy has no bfloat16 and no numbers of 8 bits; models hold neither.
+        _refuse_damaged(path, error)
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
@@ -161,6 +172,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     _demand(len(classes) > 0 and len(set(classes)) == len(classes), "classes")
     _demand(bool(codes.min() >= 0) and bool(codes.max() < len(classes)), "codes")
     data, fit = header["data"], header["fit"]
+    _demand(isinstance(header["estimator"]["parameters"], dict), "estimator")
     _texts("names", [header["method"], header["label"], data["name"], data["fingerprint"]])
     _texts("estimator", [header["estimator"]["class"], header["created"], header["lnml"]])
     _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
@@ -215,6 +227,18 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
 def _texts(name: str, values: Any) -> list[str]:
     _demand(isinstance(values, list) and all(isinstance(value, str) for value in values), name)
     return values
+
+
+def _demand_shallow_text(value: Any, depth: int = 0) -> None:
+    """Refuse what could not be shown: halves of characters, and lists within lists without end."""
+    _demand(depth <= DEEPEST, "nesting")
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, list | dict):
+        for part in value:
+            _demand_shallow_text(part, depth + 1)
+        if isinstance(value, dict):
+            _demand_shallow_text(list(value.values()), depth)
 
 
 def _demand(condition: bool, name: str) -> None:

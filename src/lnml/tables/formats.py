@@ -219,6 +219,9 @@ def _read_npz(path: Path) -> Any:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             stored = {key: arrays[key] for key in ("X", "y", "feature_names") if key in arrays}
+        for array in stored.values():
+            # NumPy's strings may hold halves of characters, which no file of text can.
+            "".join(array.ravel().tolist() if array.dtype.kind == "U" else "").encode()
     except (ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
         raise InputError(
             f"{path} is not an NPZ file of plain arrays, or was cut off: write it with "

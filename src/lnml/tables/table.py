@@ -94,7 +94,9 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
     if label is None and table_extension(path) == ".npz":
         label = "y"
     frame = read_frame(path, text_columns=() if label is None else (label,))
-    return make_table(frame, label, name=Path(path).name, drop=drop)
+    # Names of files may hold bytes that are no text.
+    name = Path(path).name.encode("utf-8", "backslashreplace").decode()
+    return make_table(frame, label, name=name, drop=drop)
 
 
 def make_table(
