@@ -167,6 +167,30 @@ def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert "column 'color': 3 of 3 values" in capsys.readouterr().err
 
 
+def test_values_that_stand_for_missing_ones(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """A note points them out, an option reads them as missing, and the model remembers."""
+    coded = FLOWERS.assign(width=FLOWERS["width"].fillna(-999))
+    coded.to_csv("coded.csv", index=False)
+    command = "fit coded.csv --label species --method lmnn -o a.model --force".split()
+    assert main(command) == 0
+    assert "column 'width': 7 of 60 values are -999" in capsys.readouterr().err
+    assert main([*command, "--missing", "-999"]) == 0
+    assert capsys.readouterr().err == ""
+    model, plain = load_model("a.model"), load_model("flowers.model")
+    assert model.missing == ("-999",)
+    assert model.data["fingerprint"] == plain.data["fingerprint"]
+    assert main("transform a.model coded.csv -o coded-z.csv".split()) == 0
+    assert main("transform a.model flowers.csv -o plain-z.csv".split()) == 0
+    assert Path("coded-z.csv").read_text() == Path("plain-z.csv").read_text()
+    assert main("neighbors a.model coded.csv -o coded-n.csv".split()) == 0
+    assert main("neighbors a.model flowers.csv -o plain-n.csv".split()) == 0
+    assert Path("coded-n.csv").read_text() == Path("plain-n.csv").read_text()
+    assert main("info a.model --verify coded.csv".split()) == 0
+    capsys.readouterr()
+    assert main("info a.model --json".split()) == 0
+    assert json.loads(capsys.readouterr().out)["read_as_missing"] == ["-999"]
+
+
 def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) -> None:
     rare = pd.concat([FLOWERS, FLOWERS.head(2).assign(species="tulip")])
     rare.to_csv("rare.csv", index=False)

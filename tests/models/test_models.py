@@ -226,6 +226,7 @@ HOSTILE = {
     "k as a truth value": put("header", k=True),
     "k of no row": put("header", k=0),
     "k of more rows than there are": put("header", k=N + 1),
+    "a number for missing values": put("header", missing=[-999]),
     "label as number": put("header", label=3),
     "certificate as text": put("header", certificate="proved"),
     "certificate without arrays": put("header", certificate={"method": "lmnn", "limit": None}),

@@ -10,6 +10,8 @@ import pytest
 from lnml.errors import InputError
 from lnml.tables import read_table
 from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.reading import Reading
+from lnml.tables.writing import write_matrix
 
 FRAME = pd.DataFrame(
     {
@@ -203,6 +205,26 @@ def test_npz_that_does_not_fit(tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", **arrays)
         with pytest.raises(InputError, match=message):
             read_frame(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz"])
+def test_values_that_stand_for_missing_ones(tmp_path: Path, name: str) -> None:
+    X = np.array([[1.0, -999.0], [2.5, 4.0], [-999.0, 5.0], [3.0, 6.5]], dtype=np.float32)
+    frame = pd.DataFrame(X, columns=["p", "q"]).assign(y=["-999", "b", "-999", "b"])
+    write_matrix(tmp_path / name, frame, "y")
+    table = read_table(tmp_path / name, "y", reading=Reading(missing=("-999.0",)))
+    expected = np.where(X == -999.0, np.nan, X)
+    np.testing.assert_array_equal(table.features.to_numpy(), expected)
+    assert table.labels.tolist() == ["-999", "b", "-999", "b"]
+    assert table.missing == ("-999.0",)
+
+
+def test_words_that_stand_for_missing_values(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,q,y\n1,red,a\nnot known,9,b\n3,blue,a\n4,blue,b\n")
+    table = read_table(tmp_path / "a.csv", "y", reading=Reading(missing=("not known", "9")))
+    assert table.features["p"].tolist()[::2] == [1.0, 3.0]
+    assert table.features["p"].isna().tolist() == [False, True, False, False]
+    assert table.features["q"].isna().tolist() == [False, True, False, False]
 
 
 def test_sparse_arff(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from lnml.cli.options import (
     read_voters,
 )
 from lnml.cli.progress import fold_bar
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 from lnml.files import atomic_output, check_output
 from lnml.registry import (
@@ -76,8 +77,10 @@ Report = Annotated[
 ]
 
 
+@reads_tables
 def compare(
     data: Data,
+    reading: Any,
     label: Label = None,
     methods: Methods = "",
     references: References = False,
@@ -109,7 +112,7 @@ def compare(
     place = check_device(device)
     from lnml.tables import read_table
 
-    table = read_table(data, label, drop)
+    table = read_table(data, label, drop, reading)
     from lnml.cli.work import compare_table, provenance
 
     settings = {
@@ -119,6 +122,7 @@ def compare(
         "scale": scale,
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
+        "read as missing": ", ".join(reading.missing) or None,
         "seed": seed,
         "device": place,
     }

@@ -24,6 +24,7 @@ from lnml.cli.options import (
     read_voters,
 )
 from lnml.cli.progress import live_line
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 from lnml.files import check_output
 from lnml.registry import DEFAULT_METHOD, check_methods, find_method
@@ -54,8 +55,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def fit(
     data: Data,
+    reading: Any,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False),
@@ -100,7 +103,7 @@ def fit(
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop)
+    table = read_table(data, label, drop, reading)
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lnml.cli.options import FORMATS, ModelFile
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def info(
     model: ModelFile,
+    reading: Any,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         Path | None,
@@ -44,7 +47,7 @@ def info(
 
     fitted = load_model(model)
     if verify is not None:
-        _verify(fitted, model, verify, as_json)
+        _verify(fitted, model, verify, reading, as_json)
         return
     facts = _facts(fitted)
     if as_json:
@@ -63,7 +66,7 @@ def _show(facts: dict[str, Any]) -> None:
     Console().print(grid)
 
 
-def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
+def _verify(fitted: Any, model: Path, data: Path, reading: Any, as_json: bool) -> None:
     """Check a model's certificate against the table it was fitted on, and say what came out."""
     from lnml.certificates import verify
 
@@ -73,7 +76,7 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
             f"none, nor has a fit that proved nothing; LMNN, MCML, MMC, ITML, support-vector, "
             f"relative and learned neighbourhoods with these do: fit again with one of them"
         )
-    table = _training_table(fitted, model, data)
+    table = _training_table(fitted, model, data, reading)
     found = verify(fitted.certificate, fitted.preparation.transform(table.features), table.labels)
     if as_json:
         print(json.dumps(_findings(found, fitted.certificate.about), indent=1))
@@ -91,12 +94,12 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _training_table(fitted: Any, model: Path, data: Path) -> Any:
+def _training_table(fitted: Any, model: Path, data: Path, reading: Any) -> Any:
     """Read DATA with the columns that the model uses; it must be the training table."""
     from lnml.tables import make_table
     from lnml.tables.formats import read_frame
 
-    frame = read_frame(data, text_columns=(fitted.label,))
+    frame = read_frame(data, (fitted.label,), reading.with_missing(fitted.missing))
     used = {fitted.label, *(column.name for column in fitted.preparation.columns_)}
     unused = [name for name in frame.columns if name not in used]
     table = make_table(frame, fitted.label, name=data.name, drop=unused)
@@ -132,6 +135,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "label": model.label,
         "classes": model.class_sizes,
         "columns": columns,
+        "read_as_missing": list(model.missing) or None,
         "scale": preparation.scale,
         "pca": preparation.pca,
         "components": list(model.components.shape),

@@ -11,6 +11,7 @@ import typer
 
 from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
+from lnml.cli.reading import reads_tables
 from lnml.cli.transform import show_unknown
 from lnml.errors import InputError, require
 from lnml.files import atomic_output, check_output
@@ -25,8 +26,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def neighbors(
     model: ModelFile,
+    reading: Any,
     query: Annotated[
         Path,
         typer.Argument(metavar="QUERY", help=f"Rows to look up: {FORMATS}.", show_default=False),
@@ -67,7 +70,7 @@ def neighbors(
             raise InputError(f"{output}: neighbours are written to .csv or .json")
         check_output(output, force=force)
     fitted = load_model(model)
-    frame = read_frame(query, text_columns=(fitted.label,))
+    frame = read_frame(query, (fitted.label,), reading.with_missing(fitted.missing))
     show_unknown(fitted, frame, quiet)
     distances, rows = fitted.neighbors(frame, k)
     predicted = fitted.vote(rows)

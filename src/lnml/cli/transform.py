@@ -9,6 +9,7 @@ import typer
 
 from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError, require
 from lnml.files import check_output
 
@@ -18,8 +19,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def transform(
     model: ModelFile,
+    reading: Any,
     data: Annotated[
         Path,
         typer.Argument(
@@ -52,7 +55,7 @@ def transform(
     check_writable(output)
     check_output(output, force=force)
     fitted = load_model(model)
-    frame = read_frame(data, text_columns=(fitted.label,))
+    frame = read_frame(data, (fitted.label,), reading.with_missing(fitted.missing))
     show_unknown(fitted, frame, quiet)
     Z = fitted.transform(frame)
     matrix = require("pandas").DataFrame(Z, columns=[f"z{i}" for i in range(Z.shape[1])])

@@ -60,6 +60,8 @@ class Model:
         Proof that the metric is close to the best one, where the method has one.
     k : int or None
         Neighbours that vote, from 1 to n; None if none was given or chosen.
+    missing : tuple of str
+        Values that stand for missing ones in feature columns, beside the usual ones.
     """
 
     method: str
@@ -76,6 +78,7 @@ class Model:
     created: str
     certificate: Certificate | None = None
     k: int | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def labels(self) -> np.ndarray:
@@ -209,6 +212,7 @@ def fit_model(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         certificate=getattr(estimator, "certificate_", None),
         k=_voters(k, estimator, X, table.labels, seed),
+        missing=table.missing,
     )
 
 

@@ -54,6 +54,7 @@ def save_model(path: str | Path, model: Model, *, replace: bool = True) -> None:
         "data": dict(model.data),
         "fit": dict(model.fit),
         "k": model.k,
+        "missing": list(model.missing),
     }
     arrays = {
         "components": model.components,
@@ -178,7 +179,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
     for name in ("objective", "gap", "n_iter", "seconds"):
         _demand(fit[name] is None or isinstance(fit[name], int | float), "fit")
-    # Older files have no k.
+    # Older files have no k, and no values that stand for missing ones.
     k = header.get("k")
     _demand(k is None or (type(k) is int and 1 <= k <= len(rows)), "k")
     return Model(
@@ -196,6 +197,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         created=header["created"],
         certificate=_certificate(header, arrays, components),
         k=k,
+        missing=tuple(_texts("missing", header.get("missing", []))),
     )
 
 

@@ -15,6 +15,8 @@ MOST_CATEGORIES = 100
 LEAST_ROWS_COUNTED = 10
 
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
+# 99, -999, 8888, -99.9, and so on.
+_CODE = re.compile(r"-?(([789])\2+(\.\2+)?|([789])\.\4{2,})")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
@@ -124,6 +126,41 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
             f"(--drop {name!r})"
         )
     return None
+
+
+def missing_codes(name: str, column: Any) -> list[str]:
+    """Return sentences about numbers such as -999 that may stand for missing ones.
+
+    Such a number is written with one digit, and lies further from all others than these from
+    each other.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    column : pandas.Series of shape (n,)
+        A column that :func:`plain_column` returned.
+    """
+    if not is_numeric(column):
+        return []
+    found = []
+    rest = column.dropna().to_numpy(dtype="float64")
+    while rest.size:
+        ends = [value for value in {rest.min(), rest.max()} if _CODE.fullmatch(f"{value:.12g}")]
+        others = rest[~np.isin(rest, ends)]
+        low, high = (others.min(), others.max()) if others.size else (0.0, 0.0)
+        far = [value for value in ends if max(low - value, value - high) > high - low > 0]
+        if not far:
+            break
+        for value in far:
+            shown = category_text(value)
+            found.append(
+                f"column {name!r}: {(rest == value).sum()} of {len(column)} values are {shown}, "
+                f"far outside the others ({low:g} to {high:g}): if that stands for a missing "
+                f"value, add --missing {shown}"
+            )
+        rest = rest[~np.isin(rest, far)]
+    return found
 
 
 def _numbers(name: str, column: Any) -> Any:

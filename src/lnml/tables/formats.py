@@ -17,6 +17,7 @@ import numpy as np
 
 from lnml.errors import InputError, require
 from lnml.tables.columns import is_number
+from lnml.tables.reading import AS_IT_IS, Reading, mark_missing
 
 COMPRESSIONS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 KNOWN = ".csv, .tsv, .parquet, .arff and .npz (.csv, .tsv and .arff also with .gz, .bz2 or .xz)"
@@ -24,7 +25,9 @@ KNOWN = ".csv, .tsv, .parquet, .arff and .npz (.csv, .tsv and .arff also with .g
 EXTRA_MISSING = ["?"]
 
 
-def read_frame(path: str | Path, text_columns: Collection[str] = ()) -> Any:
+def read_frame(
+    path: str | Path, text_columns: Collection[str] = (), reading: Reading = AS_IT_IS
+) -> Any:
     """Read a file into a frame, with the columns of the file.
 
     Parameters
@@ -33,6 +36,8 @@ def read_frame(path: str | Path, text_columns: Collection[str] = ()) -> Any:
         A CSV, TSV, Parquet, ARFF or NPZ file; the extension tells the format.
     text_columns : collection of str
         Columns of CSV and TSV files to keep as text, as they are written (labels).
+    reading : Reading
+        What the file itself does not say.
 
     Returns
     -------
@@ -49,7 +54,7 @@ def read_frame(path: str | Path, text_columns: Collection[str] = ()) -> Any:
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty (0 bytes): write it again")
         if extension in (".csv", ".tsv"):
-            frame = _read_delimited(path, extension, text_columns)
+            frame = _read_delimited(path, extension, text_columns, reading)
         elif extension == ".parquet":
             frame = _read_parquet(path)
         elif extension == ".arff":
@@ -73,7 +78,7 @@ def read_frame(path: str | Path, text_columns: Collection[str] = ()) -> Any:
     refuse_duplicates(path, list(frame.columns))
     if not len(frame):
         raise InputError(f"{path} has column names but no rows")
-    return frame
+    return mark_missing(frame, reading.missing, keep=text_columns)
 
 
 def table_extension(path: str | Path) -> str:
@@ -106,7 +111,9 @@ def _open_text(path: Path) -> IO[str]:
     return opener(path, "rt", encoding="utf-8-sig", newline="")
 
 
-def _read_delimited(path: Path, extension: str, text_columns: Collection[str]) -> Any:
+def _read_delimited(
+    path: Path, extension: str, text_columns: Collection[str], reading: Reading
+) -> Any:
     pandas = require("pandas")
     separator = "\t" if extension == ".tsv" else _separator(path)
     header, n_rows = _check_fields(path, separator)
@@ -118,7 +125,10 @@ def _read_delimited(path: Path, extension: str, text_columns: Collection[str]) -
                 header=0,
                 names=header,
                 dtype={name: str for name in header if name in text_columns},
-                na_values=EXTRA_MISSING,
+                na_values={
+                    name: [*EXTRA_MISSING, *(() if name in text_columns else reading.missing)]
+                    for name in header
+                },
                 skipinitialspace=True,
                 low_memory=False,
                 **_exact_floats(pandas),

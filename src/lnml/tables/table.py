@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from lnml.tables.columns import (
     category_text,
     is_number,
     is_numeric,
+    missing_codes,
     plain_column,
     reason_to_leave_out,
 )
 from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.reading import AS_IT_IS, Reading
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Table:
         Name of the column of labels.
     notes : tuple of str
         What a user should know, such as columns that were left out.
+    missing : tuple of str
+        Values that were read as missing, beside the usual ones.
     """
 
     name: str
@@ -45,6 +49,7 @@ class Table:
     labels: np.ndarray
     label: str
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -69,7 +74,12 @@ class Table:
         return digest.hexdigest()
 
 
-def read_table(path: str | Path, label: str | None = None, drop: Collection[str] = ()) -> Table:
+def read_table(
+    path: str | Path,
+    label: str | None = None,
+    drop: Collection[str] = (),
+    reading: Reading = AS_IT_IS,
+) -> Table:
     """Read labelled rows from a file.
 
     Parameters
@@ -81,6 +91,8 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
         Column that holds the labels. All formats need it but NPZ, where it is ``y``.
     drop : collection of str
         Columns to leave out.
+    reading : Reading
+        What the file itself does not say, such as values that stand for missing ones.
 
     Returns
     -------
@@ -93,10 +105,10 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
     """
     if label is None and table_extension(path) == ".npz":
         label = "y"
-    frame = read_frame(path, text_columns=() if label is None else (label,))
+    frame = read_frame(path, () if label is None else (label,), reading)
     # Names of files may hold bytes that are no text.
     name = Path(path).name.encode("utf-8", "backslashreplace").decode()
-    return make_table(frame, label, name=name, drop=drop)
+    return replace(make_table(frame, label, name=name, drop=drop), missing=reading.missing)
 
 
 def make_table(
@@ -132,6 +144,7 @@ def make_table(
         reason = reason_to_leave_out(column, plain)
         if reason is None:
             columns[column] = plain
+            notes += missing_codes(column, plain)
         else:
             notes.append(f"column {column!r} {reason}: left out")
     if not columns:
