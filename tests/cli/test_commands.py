@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -218,7 +219,15 @@ BAD_FILES = {
     "short.csv": (b"length,width,species\n1,2,a\n2,b\n", "line 3: 2 fields"),
     "other.csv": (b"length,kind\n1,a\n2,b\n", "no column 'species'"),
     "one.csv": (b"length,species\n1,a\n2,a\n", "one class only ('a')"),
-    "two.csv": (b"length,species\n1,a\n2,b\n", "one row only"),
+    "two.csv": (b"length,species\n1,a\n2,b\n", "two rows are too few"),
+    "four.csv": (b"length,species\n1,a\n2,b\n3,c\n4,d\n", "one row only"),
+    "endless.csv": (b"length,species\n1,a\ninf,b\n3,a\n", "infinite value in row 1"),
+    "thousands.csv": (
+        b'length,species\n"1,000",a\n"2,500",b\n30,a\n',
+        "comma ('1,000'), which may separate thousands or decimals",
+    ),
+    "decimals.csv": (b'length,species\n"1,000",a\n"2,5",b\n30,a\n', "decimal comma ('2,5')"),
+    "fractions.csv": (b"length,species\n1,2\n2,0.5\n3,2\n", "such as 0.5 in row 1"),
     "unlabelled.csv": (b"length,species\n1,a\n2,\n3,b\n", "1 of 3 rows have no label"),
     "hollow.csv": (b"length,width,species\n1,,a\n2,,a\n3,,b\n", "'width' has no value"),
     "names.csv": (b"name,species\nx,a\ny,b\nz,b\n", "no feature column"),
@@ -251,6 +260,7 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species -o .": "is a folder",
     "fit flowers.csv --label species": "Missing option",
     "fit flowers.csv --label species -o a.model --method lnlmnn": "did you mean 'ln-lmnn'?",
+    "fit flowers.csv --label species -o a.model --method=": "there is no method ''",
     "fit flowers.csv --label species -o a.model --method nca --k-min 2": "nca takes no such sizes",
     "fit flowers.csv --label species -o a.model --method svm": "svm is a classifier",
     "fit flowers.csv --label species -o a.model --method euclidean --k 61": "from 1 to 60",
@@ -273,7 +283,7 @@ BAD_COMMANDS = {
     "transform flowers.model query.csv -o z.arff": "read, not written",
     "transform flowers.model query.csv -o query.csv": "exists already",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
-    "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
+    "transform flowers.model words.csv -o z.csv": "holds text such as 'long' (row 3",
     "neighbors flowers.model query.csv -k 0": "from 1 to 60",
     "neighbors flowers.model query.csv -o n.txt": ".csv or .json",
     "info tampered.model": "checksum is wrong",
@@ -288,7 +298,9 @@ def test_bad_commands(folder: Path, capsys: pytest.CaptureFixture, arguments: st
     Path("cut.model").write_bytes(content[:-100])
     Path("tampered.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     FLOWERS[["color"]].to_csv("narrow.csv", index=False)
-    FLOWERS.assign(length="long").to_csv("words.csv", index=False)
+    words = FLOWERS["length"].astype(object)
+    words[3] = "long"
+    FLOWERS.assign(length=words).to_csv("words.csv", index=False)
     assert BAD_COMMANDS[arguments] in fails(capsys, arguments)
 
 
@@ -335,7 +347,24 @@ def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
     assert "neighbors" in capsys.readouterr().out
     for command in ("fit", "transform", "neighbors", "info"):
         assert main([command, "--help"]) == 0
-        assert "Examples" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "Examples" in shown
+        assert "bool" not in shown
+
+
+def test_help_fills_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line of a paragraph ends early: the next word would not have fitted."""
+    for command in ("compare", "fit", "transform", "neighbors", "info", "study"):
+        done = subprocess.run(
+            [sys.executable, "-m", "lnml", command, "--help"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "80", "TERMINAL_WIDTH": "80"},
+        )
+        lines = [line.strip() for line in done.stdout.split("╭")[0].splitlines()]
+        for line, following in pairwise(lines):
+            if line and following:
+                assert len(line) + 1 + len(following.split()[0]) > 78, line
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from lnml.cli import main
 from lnml.datasets import load_dataset
+from lnml.evaluation.store import FoldStore
 from lnml.learning.votes import CANDIDATES
 
 
@@ -81,6 +82,39 @@ def test_folds_of_other_rows_are_refused(iris, capsys):
     assert "fold 1 of LMNN" in capsys.readouterr().err
 
 
+def interrupt_after(monkeypatch, count):
+    """Let the command be interrupted when this many results are stored."""
+    write, written = FoldStore.write, []
+
+    def write_some(store, result):
+        write(store, result)
+        written.append(result)
+        if len(written) == count:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FoldStore, "write", write_some)
+
+
+def test_an_interrupted_comparison_says_what_is_kept(iris, monkeypatch, capsys):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-j", "1"]
+    interrupt_after(monkeypatch, 2)
+    assert main([*arguments, "--resume", "work"]) == 130
+    assert capsys.readouterr().err == (
+        "lnml: interrupted, no result was written; 2 finished fits are kept in work: run the same "
+        "command again to go on\n"
+    )
+    interrupt_after(monkeypatch, 2)
+    assert main(arguments) == 130
+    assert capsys.readouterr().err == "lnml: interrupted, no result was written\n"
+
+
+def test_an_interrupted_study_says_what_is_kept(small_study, monkeypatch, capsys):
+    interrupt_after(monkeypatch, 3)
+    assert main("study --data iris -o out -j 1 -q".split()) == 130
+    err = capsys.readouterr().err
+    assert "3 finished fits are kept in out/folds: run the same command with --resume" in err
+
+
 def test_compare_chooses_k_and_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--k", "auto", "--resume", "work"]
     assert main(arguments) == 0
@@ -138,6 +172,8 @@ def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch
         (["--folds", "60"], "smallest class has 50"),
         (["--k", "140"], "--k 140 is more"),
         (["--k", "some"], "(1, 2, ...) or auto; got 'some'"),
+        (["--methods", ""], "--methods '' names no method"),
+        (["--methods", " , "], "names no method"),
         (["--methods", "svm,forest"], "svm, forest: no distance to compare"),
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),

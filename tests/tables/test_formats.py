@@ -199,7 +199,12 @@ def test_npz_that_does_not_fit(tmp_path: Path) -> None:
         "has shape": {"X": np.zeros(3)},
         "y has shape": {"X": np.zeros((3, 2)), "y": np.zeros(2)},
         "feature_names for": {"X": np.zeros((3, 2)), "feature_names": np.array(["a"])},
-        "plain arrays": {"X": np.array([[{}]], dtype=object)},
+        r"array X holds Python objects.*X\.astype\(float\)": {"X": np.array([[{}]], dtype=object)},
+        r"array y holds Python objects.*y\.astype\(str\)": {
+            "X": np.zeros((1, 2)),
+            "y": np.array(["a"], dtype=object),
+        },
+        "plain arrays": {"X": np.zeros((1, 2)), "y": np.array(["\ud800"])},
     }
     for message, arrays in cases.items():
         np.savez(tmp_path / "a.npz", **arrays)

@@ -22,7 +22,7 @@ BAD_LABELS = {
     "missing": (["a", "b", None, "b"], "1 of 4 rows have no label .*row 2"),
     "one class": (["a"] * 4, "one class only"),
     "rows of their own": (["a", "b", "c", "d"], "one row only"),
-    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5, not classes"),
+    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5 in row 1 .*, not classes"),
 }
 
 

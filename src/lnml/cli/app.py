@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from lnml.errors import InputError
 from lnml.version import __version__
@@ -21,8 +23,34 @@ from lnml.version import __version__
 # others; its own BadParameter has all usage errors as siblings in both.
 UsageError: Any = typer.BadParameter.__base__
 
+
+class Interrupted(Exception):
+    """An interruption that leaves something behind; the message says what."""
+
+
+class _PlainFlags:
+    """Show flags without a type: the help of some versions of Typer says ``<bool>``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return arguments and options, that of the help included."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return found
+
+
+class _Group(_PlainFlags, TyperGroup):
+    """All commands."""
+
+
+class _Command(_PlainFlags, TyperCommand):
+    """One of them."""
+
+
 app = typer.Typer(
     name="lnml",
+    cls=_Group,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -38,7 +66,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
     version: Annotated[
@@ -74,6 +101,8 @@ def run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "lnml"
         return _fail(f"{error.format_message().rstrip('.')}: see {command} --help")
+    except Interrupted as error:
+        return _interrupted(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
@@ -128,6 +157,7 @@ def application() -> typer.Typer:
     """Return the application with all its commands, in the order of the help."""
     from lnml.cli import compare, fit, info, neighbors, study, transform
 
+    app.callback(invoke_without_command=True, help=_flowing(root))(root)
     for command, examples in (
         (compare.compare, compare.EXAMPLES),
         (fit.fit, fit.EXAMPLES),
@@ -137,8 +167,26 @@ def application() -> typer.Typer:
         (study.study, study.EXAMPLES),
     ):
         shown = "\n\n".join(("[bold]Examples[/bold]", *examples))
-        app.command(epilog=shown)(command)
+        app.command(epilog=shown, help=_flowing(command), cls=_Command)(command)
     return app
+
+
+def _flowing(command: Callable[..., Any]) -> str:
+    """Return the docstring with paragraphs of one line each, for terminals of any width."""
+    paragraphs = (command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+@contextmanager
+def keeping_folds(folder: Path | None, cure: str) -> Iterator[None]:
+    """Say after an interruption how many results are kept in the folder, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        kept = 0 if folder is None else sum(1 for _ in folder.rglob("fold*.json"))
+        if not kept:
+            raise
+        raise Interrupted(f"{kept} finished fits are kept in {folder}: {cure}") from error
 
 
 def show_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
@@ -159,8 +207,8 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _interrupted() -> int:
-    _say("interrupted, no result was written")
+def _interrupted(kept: str = "") -> int:
+    _say(f"interrupted, no result was written{kept and f'; {kept}'}")
     return 130
 
 

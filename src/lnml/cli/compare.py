@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes
+from lnml.cli.app import keeping_folds, show_notes
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
     Components,
@@ -45,7 +45,7 @@ EXAMPLES = (
 )
 
 Methods = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--methods",
         "-m",
@@ -82,7 +82,7 @@ def compare(
     data: Data,
     reading: Any,
     label: Label = None,
-    methods: Methods = "",
+    methods: Methods = None,
     references: References = False,
     k: Voters = "1",
     folds: Folds = 10,
@@ -126,7 +126,8 @@ def compare(
         "seed": seed,
         "device": place,
     }
-    with fold_bar(data.name, quiet=quiet) as progress:
+    go_on = "run the same command again to go on"
+    with keeping_folds(resume, go_on), fold_bar(data.name, quiet=quiet) as progress:
         found, portrait = compare_table(
             table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
         )
@@ -137,9 +138,17 @@ def compare(
         print(_summary(found, voters, page, stored))
 
 
-def _method_keys(names: str, scale: str, references: bool) -> list[str]:
-    named = [key.strip() for key in names.split(",") if key.strip()]
-    keys = check_methods(named) if named else list(compared_by_default(scale))
+def _method_keys(names: str | None, scale: str, references: bool) -> list[str]:
+    if names is None:
+        keys = list(compared_by_default(scale))
+    else:
+        named = [key.strip() for key in names.split(",") if key.strip()]
+        if not named:
+            raise InputError(
+                f"--methods {names!r} names no method: leave it out to compare the usual ones, or "
+                f"name some of {', '.join(method_names())}"
+            )
+        keys = check_methods(named)
     if all(find_method(key).classifier for key in keys):
         raise InputError(f"{', '.join(keys)}: no distance to compare; name at least one as well")
     return [*keys, *(m.key for m in CLASSIFIERS if references and m.key not in keys)]

@@ -97,7 +97,8 @@ def fit(
     check_output(output, force=force)
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
-    method = method or (SIZED_METHOD if sizes else DEFAULT_METHOD)
+    if method is None:
+        method = SIZED_METHOD if sizes else DEFAULT_METHOD
     check_methods([method])
     voters = None if k is None else read_voters(k)
     place = check_device(device)

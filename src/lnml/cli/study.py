@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from lnml.cli.app import keeping_folds
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import Device, Force, Jobs, Quiet, Seed
 from lnml.cli.progress import fold_bar
@@ -65,7 +66,8 @@ def study(
     folder = _folder(output, resume or force)
     if force:
         clear_study(folder / "folds")
-    with warnings.catch_warnings():
+    go_on = "run the same command with --resume to go on"
+    with keeping_folds(folder / "folds", go_on), warnings.catch_warnings():
         # Fits that did not converge are counted and shown with the results.
         warnings.simplefilter("ignore")
         found = run_study(

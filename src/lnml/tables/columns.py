@@ -18,6 +18,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4
 # 99, -999, 8888, -99.9, and so on.
 _CODE = re.compile(r"-?(([789])\2+(\.\2+)?|([789])\.\4{2,})")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def is_number(text: str) -> bool:
@@ -101,14 +102,7 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
     categories = [str(category) for category in column.cat.categories]
     if all(_DATE.fullmatch(category) for category in categories):
         raise _is_a_date(name)
-    if (
-        any(_DECIMAL_COMMA.fullmatch(c) for c in categories)
-        and _numbers_share([c.replace(",", ".") for c in categories]) == 1.0
-    ):
-        raise InputError(
-            f"column {name!r} holds numbers with a decimal comma ({categories[0]!r}): write them "
-            f"with a point"
-        )
+    _refuse_commas(name, categories)
     different_everywhere = len(categories) > 1 and len(categories) == column.notna().sum()
     if different_everywhere or len(categories) > MOST_CATEGORIES:
         if _numbers_share(categories) > 0.5:
@@ -168,12 +162,30 @@ def _numbers(name: str, column: Any) -> Any:
         raise InputError(f"column {name!r} holds complex numbers: split it into two columns")
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
         column = column.astype("float64")
-    if column.dtype.kind == "f" and np.isinf(column.to_numpy()).any():
+    infinite = np.flatnonzero(np.isinf(column.to_numpy(dtype="float64")))
+    if infinite.size:
         raise InputError(
-            f"column {name!r} holds infinite values: correct them, or leave the field empty where "
-            f"the number is missing"
+            f"column {name!r} holds an infinite value in row {infinite[0]} (counted from 0; "
+            f"{infinite.size} in all): correct it, or leave the field empty where the number is "
+            f"missing"
         )
     return column
+
+
+def _refuse_commas(name: str, categories: list[str]) -> None:
+    """Refuse numbers with a comma, which may stand before decimals or between thousands."""
+    commas = [category for category in categories if "," in category]
+    if commas and all(is_number(c) or _THOUSANDS.fullmatch(c) for c in categories):
+        raise InputError(
+            f"column {name!r} holds numbers with a comma ({commas[0]!r}), which may separate "
+            f"thousands or decimals: write thousands without it, and decimals with a point"
+        )
+    if commas and all(is_number(c) or _DECIMAL_COMMA.fullmatch(c) for c in categories):
+        wrong = next(c for c in commas if not _THOUSANDS.fullmatch(c))
+        raise InputError(
+            f"column {name!r} holds numbers with a decimal comma ({wrong!r}): write them with a "
+            f"point"
+        )
 
 
 def _text_categories(column: Any) -> Any:

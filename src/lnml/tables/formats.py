@@ -223,15 +223,31 @@ def _read_arff(path: Path) -> Any:
     return pandas.DataFrame(columns)
 
 
+def _plain_array(path: Path, arrays: Any, key: str) -> np.ndarray:
+    try:
+        return arrays[key]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        plain = "float" if key == "X" else "str"
+        raise InputError(
+            f"{path}: the array {key} holds Python objects, which could run code when they are "
+            f"read: store {key}.astype({plain})"
+        ) from error
+
+
 def _read_npz(path: Path) -> Any:
     """Read ``X`` (columns named by ``feature_names``, or x0, x1, ...) and ``y`` as column y."""
     pandas = require("pandas")
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            stored = {key: arrays[key] for key in ("X", "y", "feature_names") if key in arrays}
+            wanted = [key for key in ("X", "y", "feature_names") if key in arrays]
+            stored = {key: _plain_array(path, arrays, key) for key in wanted}
         for array in stored.values():
             # NumPy's strings may hold halves of characters, which no file of text can.
             "".join(array.ravel().tolist() if array.dtype.kind == "U" else "").encode()
+    except InputError:
+        raise
     except (ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
         raise InputError(
             f"{path} is not an NPZ file of plain arrays, or was cut off: write it with "

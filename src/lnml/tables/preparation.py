@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from lnml.errors import InputError
-from lnml.tables.columns import as_categories, is_numeric, plain_column
+from lnml.tables.columns import as_categories, is_number, is_numeric, plain_column
 
 SCALES = ("none", "standard", "minmax")
 MISSING = "(missing)"
@@ -317,8 +317,12 @@ def _as_numbers(name: str, column: Any) -> np.ndarray:
         return column.to_numpy()
     if column.isna().all():
         return np.full(len(column), np.nan)
-    example = column.cat.categories[0]
+    words = ~column.isna().to_numpy()
+    if not all(is_number(category) for category in column.cat.categories):
+        words &= np.array([not is_number(str(value)) for value in column])
+    row = int(np.flatnonzero(words)[0])
     raise InputError(
-        f"column {name!r} holds text such as {example!r}, but it held numbers in the training "
-        f"part: correct it, or leave the field empty where the number is missing"
+        f"column {name!r} holds text such as {column.iloc[row]!r} (row {row}, counted from 0), but "
+        f"it held numbers in the training part: correct it, or leave the field empty where the "
+        f"number is missing"
     )

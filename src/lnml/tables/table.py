@@ -164,14 +164,19 @@ def _labels(column: Any, name: str) -> np.ndarray:
     labels = np.array([category_text(value) for value in values], dtype=str)
     classes, counts = np.unique(labels, return_counts=True)
     if any(_has_fraction(text) for text in classes) and all(is_number(text) for text in classes):
+        row = next(row for row, text in enumerate(labels) if _has_fraction(text))
         raise InputError(
-            f"column {name!r} holds numbers with a fraction, such as {_first_fraction(classes)}, "
-            f"not classes: divide them into groups, or choose another column"
+            f"column {name!r} holds numbers with a fraction, such as {labels[row]} in row {row} "
+            f"(counted from 0), not classes: divide them into groups, or choose another column"
         )
     if classes.size < 2:
         raise InputError(
             f"column {name!r} holds one class only ({str(classes[0])!r}): give rows of at least "
             f"two classes"
+        )
+    if len(labels) == 2:
+        raise InputError(
+            "two rows are too few: give at least two rows of a class, and one of another class"
         )
     if counts.max() < 2:
         raise InputError(
@@ -183,10 +188,6 @@ def _labels(column: Any, name: str) -> np.ndarray:
 
 def _has_fraction(text: str) -> bool:
     return is_number(text) and not float(text).is_integer()
-
-
-def _first_fraction(classes: np.ndarray) -> str:
-    return next(str(text) for text in classes if _has_fraction(text))
 
 
 def _digest_text(digest: Any, text: str) -> None:
