@@ -119,6 +119,25 @@ def test_neighbors_in_a_pipe_and_in_files(folder: Path, capsys: pytest.CaptureFi
     assert queries[2]["neighbors"][0] == {"row": 2, "distance": 0.0, "label": "rose"}
 
 
+def test_training_rows_that_find_themselves(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    capsys.readouterr()
+    assert main("neighbors flowers.model query.csv -k 2 -o with.csv".split()) == 0
+    assert "7 of 7 rows have a training row at distance 0" in capsys.readouterr().err
+    assert main("neighbors flowers.model query.csv -k 1 --without-self -o without.csv".split()) == 0
+    assert "distance 0" not in capsys.readouterr().err
+    found, others = pd.read_csv("with.csv"), pd.read_csv("without.csv")
+    second = found[found["rank"] == 2]
+    assert others["row"].tolist() == second["row"].tolist()
+    assert others["distance"].tolist() == second["distance"].tolist()
+    FLOWERS.head(3).assign(length=[50.0, 60.0, 70.0]).to_csv("far.csv", index=False)
+    assert main("neighbors flowers.model far.csv -k 1 -o far-n.csv".split()) == 0
+    assert "distance 0" not in capsys.readouterr().err
+    assert main("neighbors flowers.model far.csv -k 1 --without-self -o far-n2.csv".split()) == 0
+    assert Path("far-n.csv").read_text() == Path("far-n2.csv").read_text()
+    line = fails(capsys, "neighbors flowers.model query.csv -k 60 --without-self")
+    assert "k must be from 1 to 59, the number of other training rows; got 60" in line
+
+
 def test_a_stored_k_votes_unless_another_is_given(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -111,6 +111,23 @@ def test_older_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_row_is_left_out_once() -> None:
+    """Of three equal rows the others stay, in the table itself and among single rows."""
+    frame = pd.DataFrame({"x": [0.0, 0.0, 0.0, 5.0, 6.0], "kind": ["a", "b", "a", "b", "b"]})
+    model = fit_model(make_table(frame, "kind"), "euclidean", None, Preparation())
+    assert model.neighbors(frame, 1, without_self=True)[1].ravel().tolist() == [1, 0, 0, 4, 3]
+    single = frame.iloc[[1]]
+    assert model.neighbors(single, 2, without_self=True)[1].tolist() == [[0, 2]]
+    assert model.neighbors(single[["x"]], 2, without_self=True)[1].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("method", ["lmnn", "euclidean"])
+def test_rounding_does_not_hide_a_row(method: str) -> None:
+    model = fitted(method)
+    distances, _ = model.neighbors(TABLE.features.iloc[:7], 1)
+    assert model.is_same(distances).all()
+
+
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("models") / "a.model"

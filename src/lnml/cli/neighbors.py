@@ -23,6 +23,7 @@ EXAMPLES = (
     "lnml neighbors iris.model new.csv -k 3",
     "lnml neighbors iris.model new.csv -o nearest.json",
     "lnml neighbors iris.model new.csv | head",
+    "lnml neighbors iris.model iris.csv --without-self   (rows of the training table)",
 )
 
 
@@ -53,6 +54,13 @@ def neighbors(
             show_default=False,
         ),
     ] = None,
+    without_self: Annotated[
+        bool,
+        typer.Option(
+            "--without-self",
+            help="Leave out the training row that a row of QUERY is itself (one at distance 0).",
+        ),
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -72,7 +80,7 @@ def neighbors(
     fitted = load_model(model)
     frame = read_frame(query, (fitted.label,), reading.with_missing(fitted.missing))
     show_unknown(fitted, frame, quiet)
-    distances, rows = fitted.neighbors(frame, k)
+    distances, rows = fitted.neighbors(frame, k, without_self=without_self)
     predicted = fitted.vote(rows)
     table = _long_table(distances, rows, fitted.labels, predicted)
     if output is not None:
@@ -81,6 +89,8 @@ def neighbors(
         _show(table, rows.shape[1])
     else:
         print(table.to_csv(index=False), end="")
+    if not without_self:
+        show_notes(_found_themselves(fitted, distances), quiet=quiet)
     show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)
 
 
@@ -136,6 +146,17 @@ def _show(table: Any, k: int) -> None:
     hidden = len(table) // k - SHOWN
     if hidden > 0:
         console.print(f"{hidden} more rows: write all with -o FILE.csv or FILE.json")
+
+
+def _found_themselves(fitted: Any, distances: Any) -> list[str]:
+    """How many rows seem to be training rows."""
+    count = int(fitted.is_same(distances[:, 0]).sum())
+    if not count:
+        return []
+    return [
+        f"{count} of {len(distances)} rows have a training row at distance 0: they seem to be rows "
+        f"of the training table, and vote for themselves; --without-self leaves them out"
+    ]
 
 
 def _accuracy(label: str, frame: Any, predicted: Any) -> list[str]:

@@ -18,8 +18,11 @@ from lnml.kernels.tensors import host_array
 from lnml.learning.knn import majority, nearest_rows
 from lnml.learning.votes import cross_validated_votes
 from lnml.tables import Preparation, Table
+from lnml.tables.columns import category_text
 from lnml.version import __version__
 
+# Distances below this share of the largest coordinate are rounding.
+SAME = 1e-13
 # Neighbours of a model that has no k of its own.
 UNTOLD_K = 5
 
@@ -105,7 +108,9 @@ class Model:
         """
         return self.preparation.transform(frame) @ self.components.T
 
-    def neighbors(self, frame: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def neighbors(
+        self, frame: Any, k: int | None = None, *, without_self: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Find the nearest training rows; ties go to the lowest row.
 
         Parameters
@@ -114,6 +119,10 @@ class Model:
             Rows with the feature columns of the training table.
         k : int, optional
             Rows to find; by default the model's own k, or 5 if it has none.
+        without_self : bool, default=False
+            Whether to leave out the training row that a row is itself. That is one at distance
+            0: the one with the same number if the frame is the training table, or else the first,
+            with the same label if the frame has labels.
 
         Returns
         -------
@@ -125,13 +134,40 @@ class Model:
         queries = self.transform(frame)
         if k is None:
             k = UNTOLD_K if self.k is None else self.k
+        if without_self and k >= len(self.rows):
+            raise InputError(
+                f"k must be from 1 to {len(self.rows) - 1}, the number of other training rows; "
+                f"got {k}"
+            )
         try:
-            nearest = nearest_rows(self.rows, queries, k)
+            nearest = nearest_rows(self.rows, queries, k + without_self)
         except ValueError as error:
             raise InputError(str(error)) from error
         # One neighbour at a time, because m x k x r numbers could be too many.
-        distances = [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
-        return np.column_stack(distances), nearest
+        distances = np.column_stack(
+            [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
+        )
+        if not without_self:
+            return distances, nearest
+        kept = np.ones(nearest.shape, dtype=bool)
+        kept[np.arange(len(kept)), self._own_places(frame, queries, distances, nearest)] = False
+        return distances[kept].reshape(-1, k), nearest[kept].reshape(-1, k)
+
+    def is_same(self, distances: np.ndarray) -> np.ndarray:
+        """Whether distances are 0 but for rounding: an array of the same shape."""
+        return distances <= SAME * np.abs(self.rows).max()
+
+    def _own_places(
+        self, frame: Any, queries: np.ndarray, distances: np.ndarray, nearest: np.ndarray
+    ) -> np.ndarray:
+        """Return where among its neighbours (m, k) each row stands itself; or else the last."""
+        itself = self.is_same(distances)
+        if queries.shape == self.rows.shape and self.is_same(np.abs(queries - self.rows)).all():
+            itself &= nearest == np.arange(len(nearest))[:, None]
+        elif self.label in frame.columns:
+            labels = [category_text(value) for value in frame[self.label].astype("object")]
+            itself &= self.labels[nearest] == np.array(labels)[:, None]
+        return np.where(itself.any(axis=1), itself.argmax(axis=1), nearest.shape[1] - 1)
 
     def vote(self, rows: np.ndarray) -> np.ndarray:
         """Return the label that most neighbours have; if labels tie, the nearest row decides.
