@@ -22,6 +22,8 @@ def check_output(path: str | Path, *, force: bool) -> Path:
         Whether a file that is there already may be replaced.
     """
     path = Path(path)
+    if str(path) == "-":
+        raise InputError("this cannot be written to standard output (-): name a file")
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file in it")
     if path.exists() and not path.is_file():

@@ -91,6 +91,22 @@ def test_transformed_tables_can_be_read(folder: Path, name: str) -> None:
     np.testing.assert_array_equal(table.features.to_numpy(), expected)
 
 
+def test_streams(folder: Path) -> None:
+    """A table from standard input, and results to standard output, as in a pipe."""
+    content = FLOWERS.head(7).to_csv(index=False, sep=";", decimal=",").encode("utf-16")
+    assert main("transform flowers.model query.csv -o z.csv -q".split()) == 0
+    assert main("neighbors flowers.model query.csv -o n.csv -q".split()) == 0
+    for command, name in (("transform", "z.csv"), ("neighbors", "n.csv")):
+        arguments = f"-m lnml {command} flowers.model - -o - --decimal , --quiet".split()
+        done = subprocess.run([sys.executable, *arguments], input=content, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode() == Path(name).read_text()
+    arguments = "-m lnml fit - --label species --decimal , -m euclidean -o a.model".split()
+    done = subprocess.run([sys.executable, *arguments], input=content, capture_output=True)
+    assert done.returncode == 0
+    assert load_model("a.model").data["name"] == "standard input"
+
+
 def test_transform_without_labels(folder: Path) -> None:
     FLOWERS.drop(columns="species").to_csv("bare.csv", index=False)
     for name in ("z.csv", "z.npz"):
@@ -251,12 +267,12 @@ BAD_FILES = {
     "hollow.csv": (b"length,width,species\n1,,a\n2,,a\n3,,b\n", "'width' has no value"),
     "names.csv": (b"name,species\nx,a\ny,b\nz,b\n", "no feature column"),
     "twins.csv": (b"length,length,species\n1,2,a\n", "more than one column named 'length'"),
-    "latin.csv": ("length,species\n1,ä\n".encode("latin-1"), "not UTF-8"),
+    "mixed.csv": ("length,species\n1,ä\n".encode() + b"2,\xe4\n", "not UTF-8"),
     "dates.csv": (b"day,species\n2020-01-01,a\n2020-01-02,b\n2020-01-03,b\n", "dates or times"),
     "cut.parquet": (b"PAR1\x15\x04\x15", "cut off"),
     "text.npz": (b"length,species\n", "not an NPZ file"),
     "bad.arff": (b"@relation r\n@attribute x {a}\n@data\nb\n", "cannot be read as ARFF"),
-    "sheet.xlsx": (b"PK", "extension"),
+    "sheet.xls": (b"PK", "extension"),
 }
 
 
@@ -278,6 +294,13 @@ BAD_COMMANDS = {
     "fit flowers.csv --label species -o none/a.model": "folder none does not exist",
     "fit flowers.csv --label species -o .": "is a folder",
     "fit flowers.csv --label species": "Missing option",
+    "fit flowers.csv --label species -o -": "standard output (-): name a file",
+    "fit flowers.csv --label species -o a.model --delimiter ab": "one character",
+    "fit flowers.csv --label species -o a.model --decimal x": "a point or a comma",
+    "fit flowers.csv --label species -o a.model --encoding utf-99": "no encoding",
+    "info flowers.model --verify flowers.csv --encoding utf-99": "no encoding",
+    "transform flowers.model query.csv -o z.csv.zip": "read, not written",
+    "transform flowers.model query.csv -o z.npy": "read, not written",
     "fit flowers.csv --label species -o a.model --method lnlmnn": "did you mean 'ln-lmnn'?",
     "fit flowers.csv --label species -o a.model --method=": "there is no method ''",
     "fit flowers.csv --label species -o a.model --method nca --k-min 2": "nca takes no such sizes",
@@ -298,7 +321,7 @@ BAD_COMMANDS = {
     "transform none.model query.csv -o z.csv": "does not exist",
     "transform flowers.csv query.csv -o z.csv": "not an lnml model",
     "transform cut.model query.csv -o z.csv": "cut off",
-    "transform flowers.model query.csv -o z.xlsx": "extension",
+    "transform flowers.model query.csv -o z.xlsx": "read, not written",
     "transform flowers.model query.csv -o z.arff": "read, not written",
     "transform flowers.model query.csv -o query.csv": "exists already",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",

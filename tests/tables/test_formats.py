@@ -9,8 +9,9 @@ import pytest
 
 from lnml.errors import InputError
 from lnml.tables import read_table
-from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.formats import read_frame
 from lnml.tables.reading import Reading
+from lnml.tables.sources import split_extension
 from lnml.tables.writing import write_matrix
 
 FRAME = pd.DataFrame(
@@ -160,8 +161,7 @@ def bad_bytes() -> dict[str, tuple[str, bytes, str]]:
     return {
         "empty": ("a.csv", b"", r"empty \(0 bytes\)"),
         "empty Parquet": ("a.parquet", b"", r"empty \(0 bytes\)"),
-        "Latin-1": ("a.csv", "x,y\né,a\n".encode("latin-1"), "not UTF-8"),
-        "UTF-16": ("a.csv", "x,y\n1,a\n".encode("utf-16"), "not UTF-8"),
+        "UTF-16 without its mark": ("a.csv", "x,y\n1,a\n".encode("utf-16-le"), "zero bytes"),
         "cut-off gzip": ("a.csv.gz", packed[:-20], "cannot be unpacked"),
         "no gzip": ("a.csv.gz", b"x,y\n1,a\n", "cannot be read"),
         "text as Parquet": ("a.parquet", b"x,y\n1,a\n" * 9, "not a Parquet file"),
@@ -199,8 +199,8 @@ def test_npz_that_does_not_fit(tmp_path: Path) -> None:
         "has shape": {"X": np.zeros(3)},
         "y has shape": {"X": np.zeros((3, 2)), "y": np.zeros(2)},
         "feature_names for": {"X": np.zeros((3, 2)), "feature_names": np.array(["a"])},
-        r"array X holds Python objects.*X\.astype\(float\)": {"X": np.array([[{}]], dtype=object)},
-        r"array y holds Python objects.*y\.astype\(str\)": {
+        "array X holds Python objects": {"X": np.array([[{}]], dtype=object)},
+        "array y holds Python objects": {
             "X": np.zeros((1, 2)),
             "y": np.array(["a"], dtype=object),
         },
@@ -246,6 +246,6 @@ def test_missing_folder_and_unknown_extension(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="folder"):
         read_frame(tmp_path / "folder.csv")
-    for name in ("a.xlsx", "a", "a.npz.gz", ".csv"):
+    for name in ("a.xls", "a", "a.npz.gz", ".csv", "a.gz"):
         with pytest.raises(InputError, match="extension"):
-            table_extension(name)
+            split_extension(name)

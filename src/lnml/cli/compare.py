@@ -72,7 +72,7 @@ Report = Annotated[
         "-o",
         metavar="REPORT",
         help="HTML file to write; the JSON file beside it has the same name.",
-        show_default="name of DATA with .html, in this folder",
+        show_default="name of DATA, or stdin, with .html, in this folder",
     ),
 ]
 
@@ -103,7 +103,8 @@ def compare(
     tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
     a JSON file. Classifiers that give no distance have a table of their own.
     """
-    page = output or Path(f"{data.name.split('.')[0]}.html")
+    name = "stdin" if str(data) == "-" else data.name.split(".")[0]
+    page = output or Path(f"{name}.html")
     stored = page.with_suffix(".json")
     for path in (page, stored):
         check_output(path, force=force)

@@ -12,7 +12,7 @@ import typer
 from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
 from lnml.cli.reading import reads_tables
-from lnml.cli.transform import show_unknown
+from lnml.cli.transform import read_queries
 from lnml.errors import InputError, require
 from lnml.files import atomic_output, check_output
 
@@ -50,7 +50,7 @@ def neighbors(
             "--output",
             "-o",
             metavar="OUT",
-            help="Write all rows to a .csv or .json file.",
+            help="Write all rows to a .csv or .json file, or with - as CSV to standard output.",
             show_default=False,
         ),
     ] = None,
@@ -71,21 +71,21 @@ def neighbors(
     terminal shows the first rows as a table; a pipe receives all rows as CSV.
     """
     from lnml.models import load_model
-    from lnml.tables.formats import read_frame
+    from lnml.tables.sources import STREAM
 
-    if output is not None:
+    streamed = output is None or str(output) == STREAM
+    if output is not None and not streamed:
         if output.suffix.lower() not in (".csv", ".json"):
             raise InputError(f"{output}: neighbours are written to .csv or .json")
         check_output(output, force=force)
     fitted = load_model(model)
-    frame = read_frame(query, (fitted.label,), reading.with_missing(fitted.missing))
-    show_unknown(fitted, frame, quiet)
+    frame = read_queries(fitted, query, reading, quiet)
     distances, rows = fitted.neighbors(frame, k, without_self=without_self)
     predicted = fitted.vote(rows)
     table = _long_table(distances, rows, fitted.labels, predicted)
-    if output is not None:
+    if output is not None and not streamed:
         _write(output, table, force)
-    elif sys.stdout.isatty():
+    elif output is None and sys.stdout.isatty():
         _show(table, rows.shape[1])
     else:
         print(table.to_csv(index=False), end="")

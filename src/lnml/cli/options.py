@@ -9,7 +9,7 @@ import typer
 
 from lnml.errors import InputError
 
-FORMATS = "CSV, TSV, Parquet, ARFF or NPZ"
+FORMATS = "CSV, TSV, Parquet, ARFF, NPZ, NPY, svmlight or XLSX, or - for standard input"
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help=f"Table with labels: {FORMATS}.", show_default=False)
@@ -26,7 +26,7 @@ Label = Annotated[
         "--label",
         "-l",
         metavar="COLUMN",
-        help="Column that holds the classes. An NPZ file needs none: its array y is taken.",
+        help="Column that holds the classes. NPZ and svmlight files need none: y is taken.",
         show_default=False,
     ),
 ]

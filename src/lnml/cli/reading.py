@@ -9,6 +9,18 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+PANEL = "Reading the table"
+
+
+def _option(name: str, metavar: str, meaning: str, default: str) -> Any:
+    return Annotated[
+        str | None,
+        typer.Option(
+            name, metavar=metavar, help=meaning, show_default=default, rich_help_panel=PANEL
+        ),
+    ]
+
+
 # Each becomes an attribute of :class:`lnml.tables.reading.Reading`, with this default.
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "missing": (
@@ -20,9 +32,33 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
                 help="Value of feature columns that stands for a missing one, such as -999; may "
                 "be repeated. A model remembers those of its training table.",
                 show_default=False,
+                rich_help_panel=PANEL,
             ),
         ],
         [],
+    ),
+    "delimiter": (
+        _option(
+            "--delimiter",
+            "CHAR",
+            "What separates the fields of a CSV or TSV file: a character, or tab, space, comma, "
+            "semicolon, pipe.",
+            "a tab in TSV; in CSV the first of , ; tab | that the header has",
+        ),
+        None,
+    ),
+    "decimal": (
+        _option("--decimal", "CHAR", "What stands before decimals: a point or a comma.", "a point"),
+        None,
+    ),
+    "encoding": (
+        _option(
+            "--encoding",
+            "NAME",
+            "Encoding of a file of text, such as latin-1 or utf-16.",
+            "what the first bytes say, or UTF-8, or else Windows-1252",
+        ),
+        None,
     ),
 }
 

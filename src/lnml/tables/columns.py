@@ -178,13 +178,13 @@ def _refuse_commas(name: str, categories: list[str]) -> None:
     if commas and all(is_number(c) or _THOUSANDS.fullmatch(c) for c in categories):
         raise InputError(
             f"column {name!r} holds numbers with a comma ({commas[0]!r}), which may separate "
-            f"thousands or decimals: write thousands without it, and decimals with a point"
+            f"thousands or decimals: write thousands without it; --decimal , reads decimals"
         )
     if commas and all(is_number(c) or _DECIMAL_COMMA.fullmatch(c) for c in categories):
         wrong = next(c for c in commas if not _THOUSANDS.fullmatch(c))
         raise InputError(
             f"column {name!r} holds numbers with a decimal comma ({wrong!r}): write them with a "
-            f"point"
+            f"point, or read them with --decimal ,"
         )
 
 

@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from lnml.errors import InputError
 from lnml.tables.columns import is_number
+
+# Characters that are hard to type in a shell.
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space": " ", "pipe": "|"}
 
 
 @dataclass(frozen=True)
@@ -19,9 +23,46 @@ class Reading:
     ----------
     missing : tuple of str
         Values of feature columns that stand for missing ones, as the file writes them.
+    delimiter : str or None
+        What separates the fields of a CSV or TSV file: a character, or one of ``DELIMITERS``.
+    decimal : str or None
+        What stands before decimals in such a file: a point (the default) or a comma.
+    encoding : str or None
+        Encoding of a file of text.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be what it is said to be.
     """
 
     missing: tuple[str, ...] = ()
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        separator = self.separator
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+            raise InputError(
+                f"--delimiter must be one character, or one of {', '.join(DELIMITERS)}; got "
+                f"{self.delimiter!r}"
+            )
+        if self.decimal not in (None, ".", ","):
+            raise InputError(f"--decimal must be a point or a comma; got {self.decimal!r}")
+        if self.encoding is not None:
+            try:
+                "".encode(self.encoding)
+            except LookupError as error:
+                raise InputError(
+                    f"there is no encoding {self.encoding!r}: name one such as utf-8, utf-16, "
+                    f"latin-1 or cp1252"
+                ) from error
+
+    @property
+    def separator(self) -> str | None:
+        """The character that separates fields, if it was said."""
+        return None if self.delimiter is None else DELIMITERS.get(self.delimiter, self.delimiter)
 
     def with_missing(self, missing: Collection[str]) -> Reading:
         """Return the same with more values that stand for missing ones."""

@@ -20,8 +20,9 @@ from lnml.tables.columns import (
     plain_column,
     reason_to_leave_out,
 )
-from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.formats import read_labelled
 from lnml.tables.reading import AS_IT_IS, Reading
+from lnml.tables.sources import STREAM
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,10 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A CSV, TSV, Parquet, ARFF or NPZ file (arrays ``X``, ``y`` and optional
-        ``feature_names``); the extension tells the format.
+        A file of one of the formats in docs/cli.md, which its extension tells; ``-`` is standard
+        input.
     label : str, optional
-        Column that holds the labels. All formats need it but NPZ, where it is ``y``.
+        Column that holds the labels. All formats need it but NPZ and svmlight, where it is ``y``.
     drop : collection of str
         Columns to leave out.
     reading : Reading
@@ -103,12 +104,13 @@ def read_table(
     InputError
         If the file cannot be used. The rules are in docs/cli.md.
     """
-    if label is None and table_extension(path) == ".npz":
-        label = "y"
-    frame = read_frame(path, () if label is None else (label,), reading)
+    notes: list[str] = []
+    frame, label = read_labelled(path, label, reading=reading, notes=notes)
     # Names of files may hold bytes that are no text.
     name = Path(path).name.encode("utf-8", "backslashreplace").decode()
-    return replace(make_table(frame, label, name=name, drop=drop), missing=reading.missing)
+    shown = "standard input" if name == STREAM else name
+    table = make_table(frame, label, name=shown, drop=drop)
+    return replace(table, notes=(*notes, *table.notes), missing=reading.missing)
 
 
 def make_table(
