@@ -59,6 +59,37 @@ def test_compare_resumes(iris, capsys):
     assert "k = 1, but you asked for 'auto'" in capsys.readouterr().err
 
 
+def test_pictures_can_be_left_out(iris, monkeypatch):
+    def fail(*arguments, **options):
+        raise AssertionError("no fit for pictures was wanted")
+
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-q", "-f", "--resume", "work"]
+    with monkeypatch.context() as patch:
+        patch.setattr("lnml.cli.work.portray", fail)
+        assert main([*arguments, "--no-pictures"]) == 0
+    without = (iris / "iris.html").read_text()
+    assert main(arguments) == 0
+    suspects = '<table class="suspects">'
+    assert suspects not in without
+    assert suspects in (iris / "iris.html").read_text()
+
+
+def test_pictures_take_no_longer_than_the_comparison(iris, monkeypatch):
+    from lnml.cli import work
+
+    limits = []
+    portray = work.portray
+    monkeypatch.setattr(
+        work, "portray", lambda *a, seconds, **o: (limits.append(seconds), portray(*a, **o))[1]
+    )
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-q", "-f"]
+    for least in (0.0, 1e6):
+        monkeypatch.setattr(work, "PICTURE_SECONDS", least)
+        assert main(arguments) == 0
+        results = json.loads((iris / "iris.json").read_text())["comparison"]["results"]
+        assert limits[-1] == max(least, sum(result["seconds"] for result in results))
+
+
 @pytest.mark.parametrize("content", ["{", '{"method": "LMNN"}'])
 def test_a_damaged_fold_is_named_before_the_work(iris, capsys, content):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q", "-f"]

@@ -76,6 +76,15 @@ Report = Annotated[
     ),
 ]
 
+NoPictures = Annotated[
+    bool,
+    typer.Option(
+        "--no-pictures",
+        help="Leave out the pictures of the data and the rows whose labels look wrong, which come "
+        "from fits of their own.",
+    ),
+]
+
 
 @reads_tables
 def compare(
@@ -90,6 +99,7 @@ def compare(
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
     output: Report = None,
+    no_pictures: NoPictures = False,
     resume: Resume = None,
     jobs: Jobs = None,
     device: Device = None,
@@ -130,7 +140,13 @@ def compare(
     go_on = "run the same command again to go on"
     with keeping_folds(resume, go_on), fold_bar(data.name, quiet=quiet) as progress:
         found, portrait = compare_table(
-            table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
+            table,
+            keys,
+            settings,
+            folder=resume,
+            n_jobs=fold_jobs(jobs, place),
+            progress=progress,
+            pictures=not no_pictures,
         )
     show_notes(table.notes, quiet=quiet)
     origin = provenance(settings)
