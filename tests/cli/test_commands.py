@@ -394,6 +394,30 @@ def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
         assert "bool" not in shown
 
 
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("lnml neigh", ["neighbors"]),
+        ("lnml fit --meth", ["--method"]),
+        ("lnml fit --method ln-l", ["ln-lmnn", "ln-lmnn-cv", "ln-lmnn-cv-rounds"]),
+        ("lnml compare --methods nca,eucl", ["nca,euclidean", "nca,euclidean-scaled"]),
+        ("lnml fit --scale m", ["minmax"]),
+        ("lnml transform --enc", ["--encoding"]),
+    ],
+)
+def test_completion(typed: str, expected: list[str]) -> None:
+    """What bash would offer."""
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "lnml"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "_LNML_COMPLETE": "complete_bash", **words},
+    )
+    assert done.stdout.split() == expected
+    assert done.stderr == ""
+
+
 def test_help_fills_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """No line of a paragraph ends early: the next word would not have fitted."""
     for command in ("compare", "fit", "transform", "neighbors", "info", "study"):

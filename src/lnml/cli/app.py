@@ -51,7 +51,6 @@ class _Command(_PlainFlags, TyperCommand):
 app = typer.Typer(
     name="lnml",
     cls=_Group,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

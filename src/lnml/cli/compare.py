@@ -44,6 +44,13 @@ EXAMPLES = (
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
 )
 
+
+def _complete_names(incomplete: str) -> list[str]:
+    """Return what a list of methods that ends in the middle of a name may become."""
+    before, comma, _ = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in method_names()]
+
+
 Methods = Annotated[
     str | None,
     typer.Option(
@@ -51,6 +58,7 @@ Methods = Annotated[
         "-m",
         metavar="NAMES",
         help=f"Names separated by commas, from {', '.join(method_names())}.",
+        autocompletion=_complete_names,
         show_default="the eight methods of the paper and euclidean-scaled",
     ),
 ]
@@ -113,11 +121,7 @@ def compare(
     tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
     a JSON file. Classifiers that give no distance have a table of their own.
     """
-    name = "stdin" if str(data) == "-" else data.name.split(".")[0]
-    page = output or Path(f"{name}.html")
-    stored = page.with_suffix(".json")
-    for path in (page, stored):
-        check_output(path, force=force)
+    page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
     place = check_device(device)
@@ -138,21 +142,24 @@ def compare(
         "device": place,
     }
     go_on = "run the same command again to go on"
+    work: Any = {"folder": resume, "n_jobs": fold_jobs(jobs, place), "pictures": not no_pictures}
     with keeping_folds(resume, go_on), fold_bar(data.name, quiet=quiet) as progress:
-        found, portrait = compare_table(
-            table,
-            keys,
-            settings,
-            folder=resume,
-            n_jobs=fold_jobs(jobs, place),
-            progress=progress,
-            pictures=not no_pictures,
-        )
+        found, portrait = compare_table(table, keys, settings, progress=progress, **work)
     show_notes(table.notes, quiet=quiet)
     origin = provenance(settings)
     _write(page, stored, found, portrait, origin, table.notes, force)
     if not quiet:
         print(_summary(found, voters, page, stored))
+
+
+def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
+    """Return the names of report and results, which can be written."""
+    name = "stdin" if str(data) == "-" else data.name.split(".")[0]
+    page = output or Path(f"{name}.html")
+    stored = page.with_suffix(".json")
+    for path in (page, stored):
+        check_output(path, force=force)
+    return page, stored
 
 
 def _method_keys(names: str | None, scale: str, references: bool) -> list[str]:

@@ -44,6 +44,7 @@ Method = Annotated[
         "-m",
         metavar="NAME",
         help=f"One of {', '.join(NAMES)}.",
+        autocompletion=lambda: list(NAMES),
         show_default=f"{DEFAULT_METHOD}; {SIZED_METHOD} if sizes are given",
     ),
 ]

@@ -71,20 +71,17 @@ def neighbors(
     terminal shows the first rows as a table; a pipe receives all rows as CSV.
     """
     from lnml.models import load_model
-    from lnml.tables.sources import STREAM
 
-    streamed = output is None or str(output) == STREAM
-    if output is not None and not streamed:
-        if output.suffix.lower() not in (".csv", ".json"):
-            raise InputError(f"{output}: neighbours are written to .csv or .json")
-        check_output(output, force=force)
+    path = None if str(output) == "-" else output
+    if path is not None:
+        _check_output(path, force)
     fitted = load_model(model)
     frame = read_queries(fitted, query, reading, quiet)
     distances, rows = fitted.neighbors(frame, k, without_self=without_self)
     predicted = fitted.vote(rows)
     table = _long_table(distances, rows, fitted.labels, predicted)
-    if output is not None and not streamed:
-        _write(output, table, force)
+    if path is not None:
+        _write(path, table, force)
     elif output is None and sys.stdout.isatty():
         _show(table, rows.shape[1])
     else:
@@ -92,6 +89,12 @@ def neighbors(
     if not without_self:
         show_notes(_found_themselves(fitted, distances), quiet=quiet)
     show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)
+
+
+def _check_output(path: Path, force: bool) -> None:
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise InputError(f"{path}: neighbours are written to .csv or .json")
+    check_output(path, force=force)
 
 
 def _long_table(distances: Any, rows: Any, labels: Any, predicted: Any) -> Any:

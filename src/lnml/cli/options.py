@@ -38,7 +38,12 @@ Drop = Annotated[
 ]
 _SCALES = "none|standard|minmax"
 _SCALE_HELP = "Leave columns of numbers as they are, or scale to mean 0, variance 1, or to 0..1."
-Scale = Annotated[str, typer.Option("--scale", metavar=_SCALES, help=_SCALE_HELP)]
+Scale = Annotated[
+    str,
+    typer.Option(
+        "--scale", metavar=_SCALES, help=_SCALE_HELP, autocompletion=lambda: _SCALES.split("|")
+    ),
+]
 ScaleOfMethod = Annotated[
     str | None,
     typer.Option(
@@ -46,6 +51,7 @@ ScaleOfMethod = Annotated[
         metavar=_SCALES,
         help=_SCALE_HELP,
         show_default="the method's own, or none",
+        autocompletion=lambda: _SCALES.split("|"),
     ),
 ]
 Components = Annotated[
