@@ -22,7 +22,7 @@ BAD_LABELS = {
     "missing": (["a", "b", None, "b"], "1 of 4 rows have no label .*row 2"),
     "one class": (["a"] * 4, "one class only"),
     "rows of their own": (["a", "b", "c", "d"], "one row only"),
-    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5, not classes"),
+    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5 in row 1 .*, not classes"),
 }
 
 
@@ -81,6 +81,29 @@ def test_labels_of_all_kinds_become_text() -> None:
     for labels, expected in kinds.values():
         table = make_table(pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.5], "y": labels}), "y")
         assert list(table.class_sizes) == expected
+
+
+CODES = {
+    "-999": ([0.5, 30.0, -999.0, 12.0, -999.0, 3.0] * 2, {"-999": 4}),
+    "9999 as integers": ([5, 30, 9999, 12, 7, 3] * 2, {"9999": 2}),
+    "99999999": ([5, 30, 99999999, 12, 7, 3] * 2, {"99999999": 2}),
+    "-99.9": ([0.5, 30.0, -99.9, 12.0, 4.0, 3.0] * 2, {"-99.9": 2}),
+    "one within the other": ([1, 2, 99, 9999, 3, 2] * 2, {"9999": 2, "99": 2}),
+    "on both sides": ([1, 2, 9999, -888, 3, 2] * 2, {"9999": 2, "-888": 2}),
+    "not far": ([9000, 9500, 9999, 8000, 7000, 8500] * 2, {}),
+    "another number": ([5, 30, 10000, 12, 7, 3] * 2, {}),
+    "two values": ([0, 99] * 6, {}),
+    "one digit": ([1, 2, 9, 1, 2, 1] * 2, {}),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), CODES.values(), ids=CODES)
+def test_codes_for_missing_values_are_pointed_out(values: list, expected: dict) -> None:
+    notes = table_of(age=values).notes
+    assert len(notes) == len(expected)
+    for code, count in expected.items():
+        (note,) = (note for note in notes if note.endswith(f"--missing {code}"))
+        assert f"column 'age': {count} of 12 values are {code}, far outside the others" in note
 
 
 REFUSED = {

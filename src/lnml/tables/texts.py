@@ -17,7 +17,7 @@ _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
 _DATE = re.compile(
     rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}([T ].*)?|\d{{1,2}}([./])\d{{1,2}}\2\d{{2,4}}( .*)?|{_TIME}"
 )
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _PERCENT = re.compile(r"[+-]?\d+([.,]\d+)? ?%")
 
 
@@ -97,11 +97,17 @@ def _refuse_other_numbers(name: str, texts: Sequence[str]) -> None:
     """Refuse what a person reads as a number, or as a time, and a distance cannot use."""
     if all(_DATE.fullmatch(text) for text in texts):
         raise is_a_date(name)
-    commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
-    if commas and all(is_number(text.replace(",", ".")) for text in texts):
+    commas = [text for text in texts if "," in text]
+    if commas and all(is_number(text) or _THOUSANDS.fullmatch(text) for text in texts):
         raise InputError(
-            f"column {name!r} holds numbers with a decimal comma ({commas[0]!r}): write them with "
-            f"a point"
+            f"column {name!r} holds numbers with a comma ({commas[0]!r}), which may separate "
+            f"thousands or decimals: write thousands without it; --decimal , reads decimals"
+        )
+    if commas and all(is_number(text.replace(",", ".")) for text in texts):
+        wrong = next(text for text in commas if not _THOUSANDS.fullmatch(text))
+        raise InputError(
+            f"column {name!r} holds numbers with a decimal comma ({wrong!r}): write them with a "
+            f"point, or read them with --decimal ,"
         )
     percents = [text for text in texts if _PERCENT.fullmatch(text)]
     if percents and all(is_number(text) or _PERCENT.fullmatch(text) for text in texts):
