@@ -109,6 +109,7 @@ def test_codes_for_missing_values_are_pointed_out(values: list, expected: dict) 
 REFUSED = {
     "nothing": ([None] * N, "no value in any row"),
     "infinity": ([np.inf] + [0.0] * (N - 1), "infinite"),
+    "short infinity": (np.array([0.0, -np.inf] * (N // 2), "f4"), "infinite value in row 1"),
     "overflow": ([0.0, -1e200] + [0.0] * (N - 2), r"holds -1e.200 \(row 1, .* square overflows"),
     "dates": (pd.date_range("2020-01-01", periods=N), "dates or times"),
     "dates as objects": ([datetime.date(2020, 1, 1)] * N, "dates or times"),
@@ -118,6 +119,10 @@ REFUSED = {
     "a slip": (
         ["1.5", "2.25", "abc"] + [f"{i}" for i in range(N - 3)],
         r"text in 1 of 12 rows \(the first is 'abc' in row 2",
+    ),
+    "a slip in a workbook": (
+        [1.5, 2, "abc", None, *range(N - 4)],
+        r"text in 1 of 11 rows \(the first is 'abc' in row 2",
     ),
     "times of day": ([f"{hour}:{hour + 10}" for hour in range(N)], "dates or times"),
     "precise times": (["7:30:00.5 pm", "12:00 AM"] * (N // 2), "dates or times"),
@@ -145,7 +150,9 @@ def test_numbers_as_text_are_read_as_numbers() -> None:
     assert table_of(z=pd.Categorical(values)).features["z"].dtype == "category"
 
 
-@pytest.mark.parametrize("values", [["007", "8"] * 6, [7, 8] * 6, ["7", "8", "8", "8+"] * 3])
+@pytest.mark.parametrize(
+    "values", [["007", "8"] * 6, [7, 8] * 6, ["7", "8", "8", "8+"] * 3, [7, 8, 8, "8+"] * 3]
+)
 def test_columns_of_categories_stay_so(values: list) -> None:
     frame = pd.DataFrame({"x": np.linspace(0, 1, N), "z": values, "y": Y})
     table = make_table(frame, "y", categories=["z"])

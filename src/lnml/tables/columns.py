@@ -53,7 +53,7 @@ def plain_column(name: str, column: Any, kind: Kind | None = None) -> Any:
     if types.is_numeric_dtype(dtype):
         return _numbers(name, column)
     held = types.infer_dtype(column, skipna=True)
-    if held in ("string", "boolean", "empty"):
+    if held in ("boolean", "empty") or is_text(column):
         return _text_categories(column.astype("object"))
     if held in ("decimal", "integer", "floating", "mixed-integer-float"):
         return _numbers(name, column.astype("float64"))
@@ -146,7 +146,8 @@ def _numbers(name: str, column: Any) -> Any:
         raise InputError(f"column {name!r} holds complex numbers: split it into two columns")
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
         column = column.astype("float64")
-    values = column.to_numpy()
+    # Short types cannot hold the bound, and would be compared with infinity.
+    values = column.to_numpy(dtype="float64")
     wrong = np.flatnonzero(np.abs(values) > largest_value(np.float64))
     if wrong.size:
         row = wrong[0]
