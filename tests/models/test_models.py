@@ -1,5 +1,6 @@
 """Model files: the same bits after a reload, and nothing but what was written is loaded."""
 
+import json
 import struct
 from pathlib import Path
 
@@ -105,6 +106,23 @@ def test_older_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_row_is_left_out_once() -> None:
+    """Of three equal rows the others stay, in the table itself and among single rows."""
+    frame = pd.DataFrame({"x": [0.0, 0.0, 0.0, 5.0, 6.0], "kind": ["a", "b", "a", "b", "b"]})
+    model = fit_model(make_table(frame, "kind"), "euclidean", None, Preparation())
+    assert model.neighbors(frame, 1, without_self=True)[1].ravel().tolist() == [1, 0, 0, 4, 3]
+    single = frame.iloc[[1]]
+    assert model.neighbors(single, 2, without_self=True)[1].tolist() == [[0, 2]]
+    assert model.neighbors(single[["x"]], 2, without_self=True)[1].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("method", ["lmnn", "euclidean"])
+def test_rounding_does_not_hide_a_row(method: str) -> None:
+    model = fitted(method)
+    distances, _ = model.neighbors(TABLE.features.iloc[:7], 1)
+    assert model.is_same(distances).all()
+
+
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("models") / "a.model"
@@ -195,11 +213,30 @@ HOSTILE = {
     "k as a truth value": put("header", k=True),
     "k of no row": put("header", k=0),
     "k of more rows than there are": put("header", k=N + 1),
+    "a number for missing values": put("header", missing=[-999]),
     "label as number": put("header", label=3),
     "certificate as text": put("header", certificate="proved"),
     "certificate without arrays": put("header", certificate={"method": "lmnn", "limit": None}),
+    "parameters as text": lambda header, arrays: header["estimator"].update(parameters="k=3"),
+    "half a character": put("header", label="\ud800"),
+    "half a character in a name": put("fit", **{"\udfff": 1}),
+    "lists without end": put("fit", chosen={"a": json.loads("[" * 400 + "]" * 400)}),
     "empty header": lambda header, arrays: header.clear(),
 }
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F8_E5M2"])
+def test_types_that_numpy_lacks_are_refused(tmp_path: Path, content: bytes, dtype: str) -> None:
+    size = struct.unpack("<Q", content[:8])[0]
+    entries = json.loads(content[8 : 8 + size])
+    start, end = entries["components"]["data_offsets"]
+    width = 2 if dtype == "BF16" else 1
+    entries["components"].update(dtype=dtype, shape=[(end - start) // width])
+    text = json.dumps(entries).encode()
+    path = tmp_path / "a.model"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(InputError, match="damaged model"):
+        load_model(path)
 
 
 def test_k_is_stored_and_older_files_have_none(tmp_path: Path) -> None:

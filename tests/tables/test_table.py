@@ -22,7 +22,7 @@ BAD_LABELS = {
     "missing": (["a", "b", None, "b"], "1 of 4 rows have no label .*row 2"),
     "one class": (["a"] * 4, "one class only"),
     "rows of their own": (["a", "b", "c", "d"], "one row only"),
-    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5, not classes"),
+    "numbers": ([1.0, 2.5, 2.5, 1.0], "such as 2.5 in row 1 .*, not classes"),
 }
 
 
@@ -83,9 +83,33 @@ def test_labels_of_all_kinds_become_text() -> None:
         assert list(table.class_sizes) == expected
 
 
+CODES = {
+    "-999": ([0.5, 30.0, -999.0, 12.0, -999.0, 3.0] * 2, {"-999": 4}),
+    "9999 as integers": ([5, 30, 9999, 12, 7, 3] * 2, {"9999": 2}),
+    "99999999": ([5, 30, 99999999, 12, 7, 3] * 2, {"99999999": 2}),
+    "-99.9": ([0.5, 30.0, -99.9, 12.0, 4.0, 3.0] * 2, {"-99.9": 2}),
+    "one within the other": ([1, 2, 99, 9999, 3, 2] * 2, {"9999": 2, "99": 2}),
+    "on both sides": ([1, 2, 9999, -888, 3, 2] * 2, {"9999": 2, "-888": 2}),
+    "not far": ([9000, 9500, 9999, 8000, 7000, 8500] * 2, {}),
+    "another number": ([5, 30, 10000, 12, 7, 3] * 2, {}),
+    "two values": ([0, 99] * 6, {}),
+    "one digit": ([1, 2, 9, 1, 2, 1] * 2, {}),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), CODES.values(), ids=CODES)
+def test_codes_for_missing_values_are_pointed_out(values: list, expected: dict) -> None:
+    notes = table_of(age=values).notes
+    assert len(notes) == len(expected)
+    for code, count in expected.items():
+        (note,) = (note for note in notes if note.endswith(f"--missing {code}"))
+        assert f"column 'age': {count} of 12 values are {code}, far outside the others" in note
+
+
 REFUSED = {
     "nothing": ([None] * N, "no value in any row"),
     "infinity": ([np.inf] + [0.0] * (N - 1), "infinite"),
+    "short infinity": (np.array([0.0, -np.inf] * (N // 2), "f4"), "infinite value in row 1"),
     "overflow": ([0.0, -1e200] + [0.0] * (N - 2), r"holds -1e.200 \(row 1, .* square overflows"),
     "dates": (pd.date_range("2020-01-01", periods=N), "dates or times"),
     "dates as objects": ([datetime.date(2020, 1, 1)] * N, "dates or times"),
@@ -95,6 +119,10 @@ REFUSED = {
     "a slip": (
         ["1.5", "2.25", "abc"] + [f"{i}" for i in range(N - 3)],
         r"text in 1 of 12 rows \(the first is 'abc' in row 2",
+    ),
+    "a slip in a workbook": (
+        [1.5, 2, "abc", None, *range(N - 4)],
+        r"text in 1 of 11 rows \(the first is 'abc' in row 2",
     ),
     "times of day": ([f"{hour}:{hour + 10}" for hour in range(N)], "dates or times"),
     "precise times": (["7:30:00.5 pm", "12:00 AM"] * (N // 2), "dates or times"),
@@ -122,7 +150,9 @@ def test_numbers_as_text_are_read_as_numbers() -> None:
     assert table_of(z=pd.Categorical(values)).features["z"].dtype == "category"
 
 
-@pytest.mark.parametrize("values", [["007", "8"] * 6, [7, 8] * 6, ["7", "8", "8", "8+"] * 3])
+@pytest.mark.parametrize(
+    "values", [["007", "8"] * 6, [7, 8] * 6, ["7", "8", "8", "8+"] * 3, [7, 8, 8, "8+"] * 3]
+)
 def test_columns_of_categories_stay_so(values: list) -> None:
     frame = pd.DataFrame({"x": np.linspace(0, 1, N), "z": values, "y": Y})
     table = make_table(frame, "y", categories=["z"])

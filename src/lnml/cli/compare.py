@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show, show_notes
+from lnml.cli.app import keeping_folds, show, show_notes
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
     Categories,
@@ -29,6 +29,7 @@ from lnml.cli.options import (
     read_voters,
 )
 from lnml.cli.progress import fold_bar
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 from lnml.files import atomic_output, check_output
 from lnml.registry import (
@@ -46,13 +47,21 @@ EXAMPLES = (
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
 )
 
+
+def _complete_names(incomplete: str) -> list[str]:
+    """Return what a list of methods that ends in the middle of a name may become."""
+    before, comma, _ = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in method_names()]
+
+
 Methods = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--methods",
         "-m",
         metavar="NAMES",
         help=f"Names separated by commas, from {', '.join(method_names())}.",
+        autocompletion=_complete_names,
         show_default="the eight methods of the paper and euclidean-scaled",
     ),
 ]
@@ -74,15 +83,26 @@ Report = Annotated[
         "-o",
         metavar="REPORT",
         help="HTML file to write; the JSON file beside it has the same name.",
-        show_default="name of DATA with .html, in this folder",
+        show_default="name of DATA, or stdin, with .html, in this folder",
+    ),
+]
+
+NoPictures = Annotated[
+    bool,
+    typer.Option(
+        "--no-pictures",
+        help="Leave out the pictures of the data and the rows whose labels look wrong, which come "
+        "from fits of their own.",
     ),
 ]
 
 
+@reads_tables
 def compare(
     data: Data,
+    reading: Any,
     label: Label = None,
-    methods: Methods = "",
+    methods: Methods = None,
     references: References = False,
     k: Voters = "1",
     folds: Folds = 10,
@@ -92,6 +112,7 @@ def compare(
     drop_class: DropClass = [],  # noqa: B006 - the same
     categories: Categories = [],  # noqa: B006 - the same
     output: Report = None,
+    no_pictures: NoPictures = False,
     resume: Resume = None,
     jobs: Jobs = None,
     device: Device = None,
@@ -113,7 +134,7 @@ def compare(
     from lnml.tables import read_table
     from lnml.tables.telling import telling_notes
 
-    table = read_table(data, label, drop, categories, drop_class)
+    table = read_table(data, label, drop, reading, categories, drop_class)
     from lnml.cli.work import compare_table, provenance
     from lnml.evaluation.problem import possible_folds
 
@@ -127,24 +148,27 @@ def compare(
         "dropped columns": ", ".join(drop) or None,
         "dropped classes": ", ".join(drop_class) or None,
         "columns of categories": ", ".join(categories) or None,
+        "read as missing": ", ".join(reading.missing) or None,
         "seed": seed,
         "device": place,
     }
-    with fold_bar(data.name, quiet=quiet) as progress:
-        found, portrait = compare_table(
-            table, splits, keys, settings, folder=resume, n_jobs=n_jobs, progress=progress
-        )
+    work: Any = {"folder": resume, "n_jobs": n_jobs, "pictures": not no_pictures}
+    go_on = "run the same command again to go on"
+    with keeping_folds(resume, go_on), fold_bar(data.name, quiet=quiet) as progress:
+        found, portrait = compare_table(table, splits, keys, settings, progress=progress, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
     origin = provenance(settings)
-    _write(page, stored, found, portrait, origin, notes=notes, warnings=doubts)
+    said = {"notes": notes, "warnings": doubts}
+    _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
         show(_summary(found, voters, page, stored))
 
 
 def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
     """Return the names of report and results, or say why these cannot be written."""
-    page = output or Path(f"{data.name.split('.')[0]}.html")
+    name = "stdin" if str(data) == "-" else data.name.split(".")[0]
+    page = output or Path(f"{name}.html")
     stored = page.with_suffix(".json")
     if page.suffix.lower() == stored.suffix:
         raise InputError(
@@ -156,9 +180,17 @@ def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
     return page, stored
 
 
-def _method_keys(names: str, scale: str, references: bool) -> list[str]:
-    named = [key.strip() for key in names.split(",") if key.strip()]
-    keys = check_methods(named) if named else list(compared_by_default(scale))
+def _method_keys(names: str | None, scale: str, references: bool) -> list[str]:
+    if names is None:
+        keys = list(compared_by_default(scale))
+    else:
+        named = [key.strip() for key in names.split(",") if key.strip()]
+        if not named:
+            raise InputError(
+                f"--methods {names!r} names no method: leave it out to compare the usual ones, or "
+                f"name some of {', '.join(method_names())}"
+            )
+        keys = check_methods(named)
     if all(find_method(key).classifier for key in keys):
         raise InputError(f"{', '.join(keys)}: no distance to compare; name at least one as well")
     return [*keys, *(m.key for m in CLASSIFIERS if references and m.key not in keys)]
@@ -173,13 +205,14 @@ def _write(
     *,
     notes: Sequence[str],
     warnings: Sequence[str],
+    force: bool,
 ) -> None:
     from dataclasses import asdict
 
     from lnml.report.page import write_report
 
     content = {"provenance": asdict(origin), "comparison": found.to_json()}
-    with atomic_output(stored) as temporary:
+    with atomic_output(stored, replace=force) as temporary:
         temporary.write_text(json.dumps(content), encoding="utf-8")
     try:
         write_report(
@@ -189,6 +222,7 @@ def _write(
             provenance=origin,
             notes=notes,
             warnings=warnings,
+            replace=force,
         )
     except BaseException:
         stored.unlink(missing_ok=True)

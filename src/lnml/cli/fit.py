@@ -26,6 +26,7 @@ from lnml.cli.options import (
     read_voters,
 )
 from lnml.cli.progress import live_line
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 from lnml.files import check_output
 from lnml.registry import DEFAULT_METHOD, check_methods, find_method
@@ -45,6 +46,7 @@ Method = Annotated[
         "-m",
         metavar="NAME",
         help=f"One of {', '.join(NAMES)}.",
+        autocompletion=lambda: list(NAMES),
         show_default=f"{DEFAULT_METHOD}; {SIZED_METHOD} if sizes are given",
     ),
 ]
@@ -56,8 +58,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def fit(
     data: Data,
+    reading: Any,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False),
@@ -98,13 +102,14 @@ def fit(
     check_output(output, force=force, inputs=[data])
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
-    method = method or (SIZED_METHOD if sizes else DEFAULT_METHOD)
+    if method is None:
+        method = SIZED_METHOD if sizes else DEFAULT_METHOD
     check_methods([method])
     voters = None if k is None else read_voters(k)
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop, categories, drop_class)
+    table = read_table(data, label, drop, reading, categories, drop_class)
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -115,7 +120,7 @@ def fit(
     show_warnings(caught)
     from lnml.models import save_model
 
-    save_model(output, model)
+    save_model(output, model, replace=force)
     if not quiet:
         show(_summary(model, output))
 

@@ -11,6 +11,7 @@ import typer
 
 from lnml.cli.app import show
 from lnml.cli.options import FORMATS, ModelFile
+from lnml.cli.reading import reads_tables
 from lnml.core.text import visible
 from lnml.errors import InputError
 
@@ -24,8 +25,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def info(
     model: ModelFile,
+    reading: Any,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         Path | None,
@@ -46,7 +49,7 @@ def info(
 
     fitted = load_table_model(model)
     if verify is not None:
-        _verify(fitted, model, verify, as_json)
+        _verify(fitted, model, verify, reading, as_json)
         return
     facts = _facts(fitted)
     if as_json:
@@ -65,7 +68,7 @@ def _show(facts: dict[str, Any]) -> None:
     Console().print(grid)
 
 
-def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
+def _verify(fitted: Any, model: Path, data: Path, reading: Any, as_json: bool) -> None:
     """Check a model's certificate against the table it was fitted on, and say what came out."""
     from lnml.certificates import verify
 
@@ -75,7 +78,7 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
             f"none, nor has a fit that proved nothing; LMNN, MCML, MMC, ITML, support-vector, "
             f"relative and learned neighbourhoods with these do: fit again with one of them"
         )
-    table = _training_table(fitted, model, data)
+    table = _training_table(fitted, model, data, reading)
     found = verify(fitted.certificate, fitted.preparation.transform(table.features), table.labels)
     if as_json:
         print(json.dumps(_findings(found, fitted.certificate.about), indent=1))
@@ -93,13 +96,13 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _training_table(fitted: Any, model: Path, data: Path) -> Any:
+def _training_table(fitted: Any, model: Path, data: Path, reading: Any) -> Any:
     """Read DATA with the columns that the model uses; it must be the training table."""
     from lnml.tables import make_table
     from lnml.tables.formats import read_frame
     from lnml.tables.table import label_texts
 
-    frame = read_frame(data, text_columns=(fitted.label,))
+    frame = read_frame(data, (fitted.label,), reading.with_missing(fitted.missing))
     kinds = {column.name: column.kind for column in fitted.preparation.columns_}
     unused = [name for name in frame.columns if name not in kinds and name != fitted.label]
     known = [name for name in frame.columns if kinds.get(name) == "categories"]
@@ -141,6 +144,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "label": model.label,
         "classes": model.class_sizes,
         "columns": columns,
+        "read_as_missing": list(model.missing) or None,
         "scale": preparation.scale,
         "pca": preparation.pca,
         "components": list(model.components.shape),
@@ -162,7 +166,7 @@ def _plain(value: Any) -> str:
     if value is None or value == {}:
         return "none"
     if isinstance(value, dict):
-        if set(value) == {"class", "parameters"}:
+        if set(value) == {"class", "parameters"} and isinstance(value["parameters"], dict):
             inner = ", ".join(
                 f"{visible(name)}={_plain(v)}" for name, v in value["parameters"].items()
             )

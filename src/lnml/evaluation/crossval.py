@@ -26,7 +26,7 @@ from lnml.evaluation.checks import check_methods, check_rows, check_voters
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
-from lnml.evaluation.store import FoldStore
+from lnml.evaluation.store import FoldStore, StoreError
 from lnml.evaluation.warmup import warm_up
 from lnml.evaluation.workers import end_with, make_parallel
 from lnml.learning.knn import predict_nearest
@@ -120,6 +120,7 @@ def run_problem(
 
     Each result is stored as soon as it is known.
     """
+    _check_stored(problem, methods, store)
     todo = [
         fold
         for fold in range(len(problem.splits))
@@ -134,6 +135,17 @@ def run_problem(
         )
     results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
     return Comparison(problem.summary(), tuple(results))
+
+
+def _check_stored(problem: Problem, methods: Methods, store: FoldStore) -> None:
+    """Refuse a damaged result before the work, not after it."""
+    for fold, (_, test) in enumerate(problem.splits):
+        for method in methods:
+            if store.has(fold, method) and not np.array_equal(store.read(fold, method).test, test):
+                raise StoreError(
+                    f"fold {fold} of {method} in {store.folder} has other test rows: delete its "
+                    f"file to compute it again"
+                )
 
 
 def _run_fold(

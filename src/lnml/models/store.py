@@ -22,21 +22,25 @@ from lnml.version import __version__
 
 FORMAT = 1
 HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
+# Parameters of estimators within estimators; ours need five.
+DEEPEST = 50
 _PREPARATION, _CERTIFICATE = "preparation.", "certificate."
 
 
-def save_model(path: str | Path, model: Any) -> None:
+def save_model(path: str | Path, model: Any, *, replace: bool = True) -> None:
     """Write a model to one file, completely or not at all.
 
     Parameters
     ----------
     path : str or Path
-        Name of the file. An older file is replaced.
+        Name of the file.
     model : Model, fitted estimator or pipeline
         What to write: what :func:`fit_model` returns, a fitted estimator of lnml, or a pipeline of
         scalers, PCA and such an estimator. Of an estimator, all is kept that ``transform`` needs,
         and its certificate; not what tells how the fit went, such as ``history_``, nor parameters
         that are functions.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
 
     Examples
     --------
@@ -66,7 +70,7 @@ def save_model(path: str | Path, model: Any) -> None:
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, allow_nan=False)
     content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
-    with atomic_output(path) as temporary:
+    with atomic_output(path, replace=replace) as temporary:
         temporary.write_bytes(content)
 
 
@@ -85,6 +89,7 @@ def _model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "data": dict(model.data),
         "fit": dict(model.fit),
         "k": model.k,
+        "missing": list(model.missing),
     }
     arrays = {
         "components": model.components,
@@ -147,6 +152,7 @@ def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     text, checksum, arrays = _read_raw(path)
     try:
         header = json.loads(text, parse_constant=_no_constant)
+        _demand_shallow_text(header)
         version = header["format"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         _refuse_damaged(path, error)
@@ -178,7 +184,7 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
             metadata = file.metadata() or {}
             if HEADER not in metadata:
                 raise InputError(f"{path} is not an lnml model: write one with lnml fit")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            arrays = {name: _array(path, file, name) for name in file.keys()}
     except SafetensorError as error:
         raise InputError(
             f"{path} is not an lnml model, or was cut off or damaged: get a new copy, or fit again"
@@ -186,6 +192,14 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     return metadata[HEADER], metadata.get(CHECKSUM, ""), arrays
+
+
+def _array(path: Path, file: Any, name: str) -> np.ndarray:
+    try:
+        return file.get_tensor(name)
+    except (TypeError, AttributeError) as error:
+        # NumPy has no bfloat16 and no numbers of 8 bits; models hold neither.
+        _refuse_damaged(path, error)
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
@@ -212,12 +226,13 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     _demand(len(classes) > 0 and len(set(classes)) == len(classes), "classes")
     _demand(bool(codes.min() >= 0) and bool(codes.max() < len(classes)), "codes")
     data, fit = header["data"], header["fit"]
+    _demand(isinstance(header["estimator"]["parameters"], dict), "estimator")
     _texts("names", [header["method"], header["label"], data["name"], data["fingerprint"]])
     _texts("estimator", [header["estimator"]["class"], header["created"], header["lnml"]])
     _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
     for name in ("objective", "gap", "n_iter", "seconds"):
         _demand(fit[name] is None or isinstance(fit[name], int | float), "fit")
-    # Older files have no k.
+    # Older files have no k, and no values that stand for missing ones.
     k = header.get("k")
     _demand(k is None or (type(k) is int and 1 <= k <= len(rows)), "k")
     return Model(
@@ -235,6 +250,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         created=header["created"],
         certificate=_certificate(header, arrays, components),
         k=k,
+        missing=tuple(_texts("missing", header.get("missing", []))),
     )
 
 
@@ -266,6 +282,18 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
 def _texts(name: str, values: Any) -> list[str]:
     _demand(isinstance(values, list) and all(isinstance(value, str) for value in values), name)
     return values
+
+
+def _demand_shallow_text(value: Any, depth: int = 0) -> None:
+    """Refuse what could not be shown: halves of characters, and lists within lists without end."""
+    _demand(depth <= DEEPEST, "nesting")
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, list | dict):
+        for part in value:
+            _demand_shallow_text(part, depth + 1)
+        if isinstance(value, dict):
+            _demand_shallow_text(list(value.values()), depth)
 
 
 def _demand(condition: bool, name: str) -> None:

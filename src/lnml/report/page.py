@@ -94,6 +94,7 @@ def write_report(
     alpha: float = 0.05,
     notes: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    replace: bool = True,
 ) -> None:
     """Write results as one HTML file that needs nothing else.
 
@@ -127,6 +128,8 @@ def write_report(
         Sentences for the end of the page.
     warnings : sequence of str
         Sentences for its beginning, beside the verdict.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
     """
     groups = comparisons if isinstance(comparisons, Mapping) else {"": comparisons}
     groups = {title: list(found) for title, found in groups.items() if found}
@@ -160,7 +163,7 @@ def write_report(
             warnings=list(warnings),
         )
     )
-    with atomic_output(path) as temporary:
+    with atomic_output(path, replace=replace) as temporary:
         temporary.write_text(visible(page, lines=True), encoding="utf-8")
 
 

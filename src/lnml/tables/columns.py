@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from lnml.tables.texts import Kind, is_a_date, is_text, text_column
 MOST_CATEGORIES = 100
 # Fewer rows can be numbered by chance: 0, 1, 2 is also a feature with three values.
 LEAST_ROWS_COUNTED = 10
+
+# 99, -999, 8888, -99.9, and so on.
+_CODE = re.compile(r"-?(([789])\2+(\.\2+)?|([789])\.\4{2,})")
 
 
 def is_numeric(column: Any) -> bool:
@@ -49,7 +53,7 @@ def plain_column(name: str, column: Any, kind: Kind | None = None) -> Any:
     if types.is_numeric_dtype(dtype):
         return _numbers(name, column)
     held = types.infer_dtype(column, skipna=True)
-    if held in ("string", "boolean", "empty"):
+    if held in ("boolean", "empty") or is_text(column):
         return _text_categories(column.astype("object"))
     if held in ("decimal", "integer", "floating", "mixed-integer-float"):
         return _numbers(name, column.astype("float64"))
@@ -102,19 +106,57 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
     return None
 
 
+def missing_codes(name: str, column: Any) -> list[str]:
+    """Return sentences about numbers such as -999 that may stand for missing ones.
+
+    Such a number is written with one digit, and lies further from all others than these from
+    each other.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    column : pandas.Series of shape (n,)
+        A column that :func:`plain_column` returned.
+    """
+    if not is_numeric(column):
+        return []
+    found = []
+    rest = column.dropna().to_numpy(dtype="float64")
+    while rest.size:
+        ends = [value for value in {rest.min(), rest.max()} if _CODE.fullmatch(f"{value:.12g}")]
+        others = rest[~np.isin(rest, ends)]
+        low, high = (others.min(), others.max()) if others.size else (0.0, 0.0)
+        far = [value for value in ends if max(low - value, value - high) > high - low > 0]
+        if not far:
+            break
+        for value in far:
+            shown = category_text(value)
+            found.append(
+                f"column {name!r}: {(rest == value).sum()} of {len(column)} values are {shown}, "
+                f"far outside the others ({low:g} to {high:g}): if that stands for a missing "
+                f"value, add --missing {shown}"
+            )
+        rest = rest[~np.isin(rest, far)]
+    return found
+
+
 def _numbers(name: str, column: Any) -> Any:
     if column.dtype.kind == "c":
         raise InputError(f"column {name!r} holds complex numbers: split it into two columns")
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
         column = column.astype("float64")
-    values = column.to_numpy()
+    # Short types cannot hold the bound, and would be compared with infinity.
+    values = column.to_numpy(dtype="float64")
     wrong = np.flatnonzero(np.abs(values) > largest_value(np.float64))
     if wrong.size:
-        value = values[wrong[0]]
-        what = "whose square overflows" if np.isfinite(value) else "which is infinite"
+        row = wrong[0]
+        what = f"an infinite value in row {row}, counted from 0"
+        if np.isfinite(values[row]):
+            what = f"{values[row]:g} (row {row}, counted from 0), whose square overflows"
         raise InputError(
-            f"column {name!r} holds {value:g} (row {wrong[0]}, counted from 0), {what}: correct or "
-            f"rescale it, or leave the field empty where the number is missing"
+            f"column {name!r} holds {what} ({wrong.size} such values in all): correct or rescale "
+            f"it, or leave the field empty where the number is missing"
         )
     return column
 

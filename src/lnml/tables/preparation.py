@@ -323,8 +323,9 @@ def _as_numbers(name: str, column: Any) -> np.ndarray:
         return column.to_numpy()
     if column.isna().all():
         return np.full(len(column), np.nan)
-    example = column.cat.categories[0]
+    row = int(np.flatnonzero(column.notna())[0])
     raise InputError(
-        f"column {name!r} holds text such as {example!r}, but it held numbers in the training "
-        f"part: correct it, or leave the field empty where the number is missing"
+        f"column {name!r} holds categories such as {column.iloc[row]!r} (row {row}, counted from "
+        f"0), but it held numbers in the training part: correct it, or leave the field empty where "
+        f"the number is missing"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,13 @@ from lnml.tables.columns import (
     as_categories,
     category_text,
     is_numeric,
+    missing_codes,
     plain_column,
     reason_to_leave_out,
 )
-from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.formats import read_labelled
+from lnml.tables.reading import AS_IT_IS, Reading
+from lnml.tables.sources import STREAM
 from lnml.tables.texts import is_number, is_text
 
 
@@ -39,6 +42,8 @@ class Table:
         Name of the column of labels.
     notes : tuple of str
         What a user should know, such as columns that were left out.
+    missing : tuple of str
+        Values that were read as missing, beside the usual ones.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Table:
     labels: np.ndarray
     label: str
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -74,6 +80,7 @@ def read_table(
     path: str | Path,
     label: str | None = None,
     drop: Collection[str] = (),
+    reading: Reading = AS_IT_IS,
     categories: Collection[str] = (),
     drop_classes: Collection[str] = (),
 ) -> Table:
@@ -82,12 +89,14 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A CSV, TSV, Parquet, ARFF or NPZ file (arrays ``X``, ``y`` and optional
-        ``feature_names``); the extension tells the format.
+        A file of one of the formats in docs/cli.md, which its extension tells; ``-`` is standard
+        input.
     label : str, optional
-        Column that holds the labels. All formats need it but NPZ, where it is ``y``.
+        Column that holds the labels. All formats need it but NPZ and svmlight, where it is ``y``.
     drop : collection of str
         Columns to leave out.
+    reading : Reading
+        What the file itself does not say, such as values that stand for missing ones.
     categories : collection of str
         Columns whose values are categories, also where they are numbers.
     drop_classes : collection of str
@@ -102,17 +111,19 @@ def read_table(
     InputError
         If the file cannot be used. The rules are in docs/cli.md.
     """
-    if label is None and table_extension(path) == ".npz":
-        label = "y"
-    frame = read_frame(path, text_columns=() if label is None else (label,))
-    return make_table(
+    notes: list[str] = []
+    frame, label = read_labelled(path, label, reading=reading, notes=notes)
+    # Names of files may hold bytes that are no text.
+    name = Path(path).name.encode("utf-8", "backslashreplace").decode()
+    table = make_table(
         frame,
         label,
-        name=Path(path).name,
+        name="standard input" if name == STREAM else name,
         drop=drop,
         categories=categories,
         drop_classes=drop_classes,
     )
+    return replace(table, notes=(*notes, *table.notes), missing=reading.missing)
 
 
 def make_table(
@@ -174,6 +185,7 @@ def _features(frame: Any, categories: Collection[str]) -> tuple[Any, list[str]]:
             notes.append(f"column {column!r} {reason}: left out")
             continue
         columns[column] = plain
+        notes += missing_codes(column, plain)
         if is_numeric(plain) and is_text(frame[column]):
             notes.append(
                 f"column {column!r} holds numbers as text: read as numbers, unless you say "
@@ -213,13 +225,18 @@ def _check_classes(labels: np.ndarray, name: str) -> None:
     """Refuse labels (n,) that are no classes, or too few."""
     classes, counts = np.unique(labels, return_counts=True)
     if any(_has_fraction(text) for text in classes) and all(is_number(text) for text in classes):
+        row = next(row for row, text in enumerate(labels) if _has_fraction(text))
         raise InputError(
-            f"column {name!r} holds numbers with a fraction, such as {_first_fraction(classes)}, "
-            f"not classes: divide them into groups, or choose another column"
+            f"column {name!r} holds numbers with a fraction, such as {labels[row]} in row {row} "
+            f"(counted from 0), not classes: divide them into groups, or choose another column"
         )
     if classes.size < 2:
         shown = f"one class only ({str(classes[0])!r})" if classes.size else "no class"
         raise InputError(f"column {name!r} holds {shown}: give rows of at least two classes")
+    if len(labels) == 2:
+        raise InputError(
+            "two rows are too few: give at least two rows of a class, and one of another class"
+        )
     if counts.max() < 2:
         raise InputError(
             f"every class in column {name!r} has one row only: give at least two rows of a class, "
@@ -229,10 +246,6 @@ def _check_classes(labels: np.ndarray, name: str) -> None:
 
 def _has_fraction(text: str) -> bool:
     return is_number(text) and not float(text).is_integer()
-
-
-def _first_fraction(classes: np.ndarray) -> str:
-    return next(str(text) for text in classes if _has_fraction(text))
 
 
 def _digest_text(digest: Any, text: str) -> None:
