@@ -47,6 +47,9 @@ EXAMPLES = (
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
 )
 
+# What to do after an interruption.
+GO_ON = "run the same command again to go on"
+
 
 def _complete_names(incomplete: str) -> list[str]:
     """Return what a list of methods that ends in the middle of a name may become."""
@@ -134,7 +137,9 @@ def compare(
     from lnml.tables import read_table
     from lnml.tables.telling import telling_notes
 
-    table = read_table(data, label, drop, reading, categories, drop_class)
+    table = read_table(
+        data, label, drop, reading=reading, categories=categories, drop_classes=drop_class
+    )
     from lnml.cli.work import compare_table, provenance
     from lnml.evaluation.problem import possible_folds
 
@@ -153,14 +158,12 @@ def compare(
         "device": place,
     }
     work: Any = {"folder": resume, "n_jobs": n_jobs, "pictures": not no_pictures}
-    go_on = "run the same command again to go on"
-    with keeping_folds(resume, go_on), fold_bar(data.name, quiet=quiet) as progress:
+    with keeping_folds(resume, GO_ON), fold_bar(data.name, quiet=quiet) as progress:
         found, portrait = compare_table(table, splits, keys, settings, progress=progress, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
-    origin = provenance(settings)
     said = {"notes": notes, "warnings": doubts}
-    _write(page, stored, found, portrait, origin, **said, force=force)
+    _write(page, stored, found, portrait, provenance(settings), **said, force=force)
     if not quiet:
         show(_summary(found, voters, page, stored))
 

@@ -109,7 +109,9 @@ def fit(
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop, reading, categories, drop_class)
+    table = read_table(
+        data, label, drop, reading=reading, categories=categories, drop_classes=drop_class
+    )
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -80,6 +80,7 @@ def read_table(
     path: str | Path,
     label: str | None = None,
     drop: Collection[str] = (),
+    *,
     reading: Reading = AS_IT_IS,
     categories: Collection[str] = (),
     drop_classes: Collection[str] = (),
