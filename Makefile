@@ -4,7 +4,8 @@ PIP := bin/python -m pip --quiet --disable-pip-version-check install
 # Worksteal gives each process a stretch of neighbouring tests: they share fixtures and numba's cache.
 PYTEST := bin/python -m pytest --numprocesses 2 --dist worksteal
 OLDEST_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
-OLDEST_TESTS := $(addprefix tests/,cli estimators learning models tables)
+OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
+	$(addprefix estimators/test_,auto.py errors.py lmnn.py lnml.py metric.py sklearn_checks.py))
 
 .PHONY: help test unit lint format test-oldest test-extras study figures bench bench-quick clean
 

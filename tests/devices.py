@@ -1,19 +1,19 @@
 """Kernels of any device, spoken to in NumPy arrays: what the tests of the kernels use."""
 
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from unittest.mock import patch
 
 import numpy as np
+from sklearn import config_context
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Multipliers, Pattern, WorkingSet
+from lnml.core.pairs import PAIR_BYTES, Edge, Multipliers, Partners, Pattern, Search, WorkingSet
 from lnml.core.points import Embedding, Points
 from lnml.kernels import get_kernels
 
-# Methods whose plain arrays are small and stay on the host; handles are converted all the same.
-HOST_ARGUMENTS = {
-    "points", "training_points", "pattern", "array", "embed", "rows", "nearest", "columns",
-    "standardized", "mapped", "class_scatter", "length_sums", "choose", "per_row",
-}  # fmt: skip
+# Methods whose plain arrays are values of rows or pairs; those of others stay on the host.
+DEVICE_ARGUMENTS = {"to_host", "choose", "within", "target_hinges"}
 
 
 def host(values):
@@ -22,13 +22,9 @@ def host(values):
         return values.detach().cpu().numpy()
     if isinstance(values, Neighborhoods):
         return values.to_host()
-    if isinstance(values, Points):
-        return replace(values, data=host(values.data))
-    if isinstance(values, Embedding):
-        return Embedding(host(values.coordinates), host(values.points))
-    if isinstance(values, Multipliers):
-        parts = (values.indptr, values.impostor, values.slot, values.value)
-        return Multipliers(*(host(part) for part in parts))
+    if isinstance(values, Points | Embedding | Search | Multipliers):
+        parts = {part.name: host(getattr(values, part.name)) for part in fields(values)}
+        return replace(values, **parts)
     if isinstance(values, WorkingSet):
         return WorkingSet(
             *(host(p) for p in (values.targets, values.candidates, values.multipliers))
@@ -40,46 +36,49 @@ def host(values):
 
 
 class HostKernels:
-    """Passes every call on to the kernels of a device, and brings its results back.
+    """Passes every call on to the kernels of a device, and brings its results back."""
 
-    ``methods`` are those of the kernels, or of their arrays.
-    """
-
-    def __init__(self, kernels, methods=None):
+    def __init__(self, kernels):
         self.kernels = kernels
-        self.methods = kernels if methods is None else methods
-
-    @property
-    def arrays(self):
-        return HostKernels(self.kernels, self.kernels.arrays)
 
     def __getattr__(self, name):
-        method = getattr(self.methods, name)
+        method = getattr(self.kernels, name)
+        there = self._values if name in DEVICE_ARGUMENTS else self._handle
 
         def call(*args, **kwargs):
-            arrays = name not in HOST_ARGUMENTS
-            args = [self._there(value, arrays) for value in args]
-            kwargs = {key: self._there(value, arrays) for key, value in kwargs.items()}
+            args = [there(value) for value in args]
+            kwargs = {key: there(value) for key, value in kwargs.items()}
             return host(method(*args, **kwargs))
 
         return method if name == "session" else call
 
-    def _there(self, value, arrays):
-        """A value on the device."""
+    def _values(self, value):
+        """A handle, or values of rows or pairs, on the device."""
         if isinstance(value, np.ndarray):
-            return self.kernels.arrays.array(value) if arrays else value
+            from lnml.kernels.torch.basics import to_tensor
+
+            return to_tensor(value, self.kernels.device)
+        return self._handle(value)
+
+    def _handle(self, value):
+        """A handle on the device; plain arrays stay as they are."""
+        there = self._values
         if isinstance(value, Points):
-            return replace(value, data=self._there(value.data, True))
+            return replace(value, data=there(value.data))
         if isinstance(value, Embedding):
-            points = self._there(value.points, True)
-            return Embedding(self._there(value.coordinates, True), points)
+            return replace(value, coordinates=there(value.coordinates), points=there(value.points))
+        if isinstance(value, Search):
+            return replace(value, radius=there(value.radius), found=there(value.found))
         if isinstance(value, Pattern):
             return self.kernels.pattern(value)
         if isinstance(value, WorkingSet):
             return self.kernels.working_set(value.targets, value.candidates, value.multipliers)
-        if isinstance(value, list | tuple):
-            converted = [self._there(part, arrays) for part in value]
-            return type(value)(*converted) if hasattr(value, "_fields") else type(value)(converted)
+        if isinstance(value, Partners):
+            return Partners(*map(there, value))
+        if isinstance(value, Edge):
+            return value._replace(pairs=there(value.pairs))
+        if isinstance(value, list):
+            return [self._handle(part) for part in value]
         return value
 
 
@@ -87,3 +86,19 @@ def host_kernels():
     """Kernels of the device under test, with NumPy arrays on both sides."""
     kernels = get_kernels()
     return kernels if type(kernels).__name__ == "CPUKernels" else HostKernels(kernels)
+
+
+@contextmanager
+def room_for(kernels, n_pairs):
+    """Give these kernels room for so many pairs of a working set, and no more."""
+    kernels = getattr(kernels, "kernels", kernels)
+    with config_context(working_memory=(n_pairs + 0.5) * PAIR_BYTES / 2**20):
+        if not hasattr(kernels, "free"):
+            yield
+            return
+        # What a GPU may take is a share of what is free.
+        from lnml.kernels.torch import device
+
+        free = (n_pairs + 0.5) * device.PAIR_BYTES / device.PAIR_SHARE
+        with patch.object(kernels, "free", free):
+            yield

@@ -41,3 +41,30 @@ def test_check_output(tmp_path: Path) -> None:
         check_output(tmp_path, force=True)
     with pytest.raises(InputError, match="does not exist"):
         check_output(tmp_path / "none" / "a.csv", force=True)
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_what_appeared_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    def refuse(*names: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr("os.link", refuse)
+    path = tmp_path / "a.csv"
+    with atomic_output(path, replace=False) as temporary:
+        temporary.write_text("first")
+    assert path.read_text() == "first"
+    with (
+        pytest.raises(InputError, match="appeared while this command ran"),
+        atomic_output(path, replace=False) as temporary,
+    ):
+        temporary.write_text("second")
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_devices_are_no_outputs() -> None:
+    with pytest.raises(InputError, match="no ordinary file"):
+        check_output("/dev/null", force=True)

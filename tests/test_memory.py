@@ -8,21 +8,47 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+from sklearn.pipeline import make_pipeline
 
-from lnml import ITML, LMNN, LNML, MCML, estimate_memory, memory, registry
+from lnml import (
+    ITML,
+    LMNN,
+    LNML,
+    MCML,
+    NCA,
+    AutoMetric,
+    SupportVectorMetric,
+    estimate_memory,
+    memory,
+    registry,
+)
 from lnml.datasets import load_dataset
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs the resource module")
-@pytest.mark.parametrize(("n_rows", "most"), [(4000, 100.0), (18000, 300.0)])
-def test_a_fit_of_letter_stays_small(n_rows, most):
-    """Peak above the state after a first small fit, in MiB, in a process of its own."""
-    command = [sys.executable, str(BENCHMARK), "--one", "LMNN()", str(n_rows)]
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the peak that Linux keeps")
+@pytest.mark.parametrize(
+    ("estimator", "n_rows", "most"),
+    [
+        (LMNN(), 4000, 60.0),
+        (LMNN(), 18000, 150.0),
+        (SupportVectorMetric(max_iter=10), 4000, 60.0),
+        (NCA(max_iter=3), 4000, 40.0),
+        (MCML(max_iter=1), 4000, 20.0),
+    ],
+    ids=str,
+)
+def test_a_fit_of_letter_takes_what_was_estimated(estimator, n_rows, most):
+    """Peak above the state after a first small fit, in MiB, in a process of its own.
+
+    Other systems have other allocators: benchmarks/memory.py shows a factor below 1.5.
+    """
+    command = [sys.executable, str(BENCHMARK), "--one", repr(estimator), str(n_rows)]
     grown = float(subprocess.run(command, capture_output=True, check=True).stdout)
     assert grown < most
-    assert grown < 4 * estimate_memory(LMNN(), n_rows, 16) / 2**20
+    estimate = estimate_memory(estimator, n_rows, 16) / 2**20
+    assert 0.55 * estimate < grown < 1.8 * estimate
 
 
 @pytest.mark.parametrize("estimator", [LMNN(), MCML(), LNML(), LNML(MCML())], ids=repr)
@@ -51,7 +77,7 @@ def test_costs_do_not_need_all_impostors_at_once():
     training = TrainingSet.from_labels(letter.data[:500] / 50, codes, get_kernels())
     objective = LMNNObjective(training, 0.5)
     embedding = training.kernels.embed(training.points, np.eye(16))
-    pairs = training.kernels.within(embedding, np.full(500, 0.05))
+    pairs = training.kernels.within(embedding, np.full(500, 0.05)).found
     expected = objective.pair_costs(np.eye(16), pairs)
     assert expected.search is not None
     with sklearn.config_context(working_memory=0.5):
@@ -69,10 +95,47 @@ class Outside(LMNN):
     """A learner that the registry does not list."""
 
 
-@pytest.mark.parametrize("estimator", [Outside(), LNML(Outside()), None, LMNN, "LMNN()"])
-def test_no_figure_for_what_is_not_known(estimator):
-    with pytest.raises(TypeError, match=r"does not know .*: it knows MCML, LMNN"):
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (Outside(), "Outside"),
+        (LNML(Outside()), "Outside"),
+        (None, "NoneType"),
+        (LMNN, r"the class LMNN \(write LMNN\(\) instead\)"),
+        ("LMNN()", "str"),
+        (make_pipeline(LMNN()), "Pipeline"),
+        (AutoMetric(), "AutoMetric"),
+    ],
+    ids=repr,
+)
+def test_no_figure_for_what_is_not_known(estimator, name):
+    with pytest.raises(TypeError, match=rf"does not know {name}: it knows MCML, LMNN"):
         estimate_memory(estimator, 1000, 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((-1, 20), "n_samples must be a whole number >= 1, got -1"),
+        ((0, 20), "n_samples"),
+        ((1000, -20), "n_features must be a whole number >= 1, got -20"),
+        ((1000.5, 20), "n_samples"),
+        ((None, 20), "n_samples"),
+        ((1000, True), "n_features"),
+        ((1000, 20, "int8"), "dtype must be float32 or float64, got 'int8'"),
+        ((1000, 20, np.float16), "dtype must be float32 or float64"),
+        ((1000, 20, "float65"), "dtype must be float32 or float64, got 'float65'"),
+    ],
+    ids=str,
+)
+def test_no_figure_for_data_that_cannot_be(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_memory(LMNN(), *arguments)
+
+
+def test_fewer_components_take_less():
+    whole, some = (estimate_memory(NCA(n_components=r), 5000, 40) for r in (None, 4))
+    assert some < 0.7 * whole
 
 
 def test_a_learner_that_keeps_copies_of_the_data_alone(monkeypatch):

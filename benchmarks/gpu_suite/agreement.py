@@ -11,13 +11,14 @@ from suite.report import Group, Line, Table
 from suite.rows import bundled, mnist
 
 from lnml import LMNN
+from lnml.core.pairs import Edge
 from lnml.kernels import get_kernels
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import Sizes
 from lnml.learning.targets import choose_ranked, nearest_neighborhoods, rank_at_metric
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.lmnn import LMNNObjective, LMNNTask
-from lnml.objectives.mcml import MCMLTask, target_counts
+from lnml.objectives.mcml import MCMLTask
 from lnml.objectives.nca import NCATask
 from lnml.solvers.problem import ObjectiveProblem
 
@@ -87,7 +88,7 @@ def _shared_start(X: np.ndarray, y: np.ndarray) -> tuple[Conditioning, np.ndarra
     with kernels.session():
         training = TrainingSet.from_labels(X, y, kernels)
         targets = nearest_neighborhoods(training, eye, 3)
-        conditioning = whiten_pull(kernels, training.points, targets)
+        conditioning = whiten_pull(kernels, training.points, Edge(targets))
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         components = conditioning.to_conditioned(eye)
         return conditioning, np.sqrt(task.best_scale(components)) * components
@@ -113,7 +114,7 @@ def _look(
         lmnn.update_multipliers(1.05 * components, 0.3)
         value, gradient = lmnn.smoothed(components, 0.3)
         bound = lmnn.evaluate(components, 0.3).bound
-        mcml = MCMLTask(kernels, conditioning, target_counts(training, None))
+        mcml = MCMLTask(kernels, conditioning)
         nca = NCATask(kernels, conditioning)
         mcml_value, mcml_gradient = mcml.value_and_gradient(components)
         nca_value, nca_gradient = nca.value_and_gradient(components)

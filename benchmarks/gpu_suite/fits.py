@@ -28,31 +28,30 @@ ITERATIONS = 100
 def counted() -> Iterator[dict[str, list[int]]]:
     """Count pairs of every search, and passes over all pairs, while fits run."""
     seen: dict[str, list[int]] = {"within": [], "smoothed": []}
-    names = ("within", "laplacian", "slope_laplacian", "softmax", "class_softmax")
+    names = ("within", "hinge", "softmax", "class_softmax")
     before = {name: getattr(TorchKernels, name) for name in names}
 
-    def within(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = before["within"](self, *args, **kwargs)
-        seen["within"].append(found.size)
+    def within(self: Any, *args: Any, known: Any = None, **kwargs: Any) -> Any:
+        found = before["within"](self, *args, known=known, **kwargs)
+        if found is not known:
+            seen["within"].append(found.found.size)
         return found
 
-    def laplacian(self: Any, edges: Any, values: Any) -> Any:
-        seen["smoothed"].append(sum(pattern.size for pattern, _, _ in edges))
-        return before["laplacian"](self, edges, values)
-
-    def slope_laplacian(self: Any, working: Any, terms: Any, values: Any) -> Any:
-        seen["smoothed"].append(working.targets.size + working.candidates.size)
-        return before["slope_laplacian"](self, working, terms, values)
+    def hinge(self: Any, embedding: Any, working: Any, gamma: float, *, moment: str = "") -> Any:
+        if moment:
+            seen["smoothed"].append(working.targets.size + working.candidates.size)
+        return before["hinge"](self, embedding, working, gamma, moment=moment)
 
     def passes(name: str) -> Any:
-        def one(self: Any, *args: Any, **kwargs: Any) -> Any:
-            seen.setdefault("passes", []).append(1)
-            return before[name](self, *args, **kwargs)
+        def one(self: Any, *args: Any, full: bool | None) -> Any:
+            if full is not None:
+                seen.setdefault("passes", []).append(1)
+            return before[name](self, *args, full=full)
 
         return one
 
-    replaced = {"within": within, "laplacian": laplacian, "slope_laplacian": slope_laplacian}
-    replaced |= {name: passes(name) for name in names[3:]}
+    replaced = {"within": within, "hinge": hinge}
+    replaced |= {name: passes(name) for name in names[2:]}
     try:
         for name, method in replaced.items():
             setattr(TorchKernels, name, method)

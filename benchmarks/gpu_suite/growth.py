@@ -11,12 +11,14 @@ from mixture import make_mixture
 from suite.report import Group, Table
 
 from gpu_suite.ceilings import Ceilings, seconds
+from lnml.core.pairs import Edge
 from lnml.kernels import get_kernels
 from lnml.kernels.training import TrainingSet
 from lnml.learning.targets import nearest_neighborhoods
 from lnml.objectives.conditioning import whiten_pull
 from lnml.objectives.lmnn import LMNNTask
 from lnml.objectives.nca import NCATask
+from lnml.objectives.scatter import total_scatter
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 RANKS = (8, 16, 32, 64, 128)
@@ -59,10 +61,9 @@ def _measure(ceilings: Ceilings, X: np.ndarray, y: np.ndarray, rank: int, device
     with kernels.session():
         training = TrainingSet.from_labels(torch.as_tensor(X, device=device), y, kernels)
         targets = nearest_neighborhoods(training, np.eye(d), 3)
-        conditioning = whiten_pull(kernels, training.points, targets)
+        conditioning = whiten_pull(kernels, training.points, Edge(targets))
         task = LMNNTask(kernels, conditioning, targets, 0.5)
-        data = task.points.data
-        axes = np.linalg.eigh(kernels.gram(data, data))[1][:, ::-1].T[:rank]
+        axes = np.linalg.eigh(total_scatter(kernels, task.points))[1][:, ::-1].T[:rank]
         L = np.sqrt(task.best_scale(axes)) * axes
         search = seconds(lambda: task.search(L, 0.0, 1.0), 3)
         evaluation = seconds(lambda: task.smoothed(L, 0.15), 5)

@@ -122,6 +122,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     what LMNN does first: a search at the best multiple of the identity, in its conditioned
     coordinates, that looks further by the margin of its working set.
     """
+    from lnml.core.pairs import Edge
     from lnml.kernels import get_kernels
     from lnml.kernels.training import TrainingSet
     from lnml.learning.targets import nearest_neighborhoods
@@ -138,11 +139,11 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
 
         def plain() -> None:
             embedding = kernels.embed(training.points, identity)
-            reach = kernels.arrays.row_maximum(kernels.distances(embedding, targets), targets)
-            found[:] = [kernels.within(embedding, 1.0 + reach)]
+            reach = kernels.distances(embedding, targets, longest=True)
+            found[:] = [kernels.within(embedding, 1.0 + reach, limited=False).found]
 
         plain_seconds, peak = repeat(plain, times)
-        conditioning = whiten_pull(kernels, training.points, targets)
+        conditioning = whiten_pull(kernels, training.points, Edge(targets))
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         start = conditioning.to_conditioned(identity)
         start = start * np.sqrt(task.best_scale(start))
@@ -257,19 +258,19 @@ def softmax_lnml(
     """Value and gradient of lnml's MCML or NCA at ``scale`` times the identity."""
     from lnml.kernels import get_kernels
     from lnml.kernels.training import TrainingSet
-    from lnml.objectives.conditioning import whiten_pull
-    from lnml.objectives.mcml import MCMLTask, target_counts
+    from lnml.objectives.conditioning import class_pull, whiten_pull
+    from lnml.objectives.mcml import MCMLTask
     from lnml.objectives.nca import NCATask
 
     kernels, L = get_kernels(), scale * np.eye(X.shape[1])
 
     def measure(rows: slice, times: int) -> Reply:
         training = TrainingSet.from_labels(X[rows], y[rows], kernels)
-        conditioning = whiten_pull(kernels, training.points, None)
+        conditioning = whiten_pull(kernels, training.points, class_pull(training.points))
         if method == "nca":
             task: Any = NCATask(kernels, conditioning)
         else:
-            task = MCMLTask(kernels, conditioning, target_counts(training, None))
+            task = MCMLTask(kernels, conditioning)
         start = conditioning.to_conditioned(L)
         seconds, peak = repeat(lambda: task.value_and_gradient(start), times)
         value, gradient = task.value_and_gradient(start)

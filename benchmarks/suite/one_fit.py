@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -85,21 +87,21 @@ def _reset_peak() -> None:
 @contextmanager
 def counted_searches(device: str, n: int) -> Iterator[list[float]]:
     """Count searches for impostors while a fit runs, those over some of n rows by their share."""
-    if device == "cpu":
-        from lnml.kernels.cpu import CPUKernels as Kernels
-    else:
-        from lnml.kernels.torch import TorchKernels as Kernels
-    before, seen = Kernels.within, []
+    module = import_module(f"lnml.kernels.{'cpu' if device == 'cpu' else 'torch'}.search")
+    before, seen = module.within, []
+    # Its arguments are in another order before some commit.
+    arguments = signature(before)
 
-    def within(self: Any, *args: Any, rows: tuple[int, int] | None = None, **others: Any) -> Any:
+    def within(*args: Any, **kwargs: Any) -> Any:
+        rows = arguments.bind(*args, **kwargs).arguments.get("rows")
         seen.append(1.0 if rows is None else (rows[1] - rows[0]) / n)
-        return before(self, *args, rows=rows, **others)
+        return before(*args, **kwargs)
 
-    Kernels.within = within
+    module.within = within
     try:
         yield seen
     finally:
-        Kernels.within = before
+        module.within = before
 
 
 if __name__ == "__main__":

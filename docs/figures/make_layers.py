@@ -64,7 +64,7 @@ def draw() -> None:
         axes.plot([row, row], [row + 0.5, n - 0.5], color=GRID, lw=0.6, zorder=1)
         axes.text(row, row, names[row], ha="left", va="center", fontsize=9, weight="bold")
         axes.text(n + 1.6, row, purpose(names[row]), ha="left", va="center", fontsize=8)
-    for user, used in found:
+    for user, used in sorted(found):
         row, column = names.index(user), names.index(used)
         color = ALLOWED if column < row else FORBIDDEN
         axes.plot(column, row, "o", ms=6, color=color, zorder=2)

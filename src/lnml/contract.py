@@ -3,13 +3,14 @@
 from lnml.core.contract import MetricProblem
 from lnml.core.monitor import FitState, Monitor
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Edge, Pattern
 from lnml.core.solution import Solution
 from lnml.estimators.base import MetricLearner
 from lnml.kernels.training import TrainingSet
 from lnml.learning.targets import nearest_neighborhoods
 
 __all__ = [
+    "Edge",
     "FitState",
     "MetricLearner",
     "MetricProblem",

@@ -12,8 +12,8 @@ class InputError(ValueError):
     """A file or an option cannot be used; the message is one line with cause and cure."""
 
 
-def require(module: str, package: str | None = None) -> Any:
-    """Import a module of the ``cli`` extra, or say how to install it.
+def require(module: str, package: str | None = None, *, extra: str = "cli") -> Any:
+    """Import a module of an extra, or say how to install it.
 
     Parameters
     ----------
@@ -21,6 +21,8 @@ def require(module: str, package: str | None = None) -> Any:
         Name to import.
     package : str, optional
         Name of the package that holds it, if different.
+    extra : str, default="cli"
+        Name of the extra.
     """
     try:
         return import_module(module)
@@ -28,7 +30,7 @@ def require(module: str, package: str | None = None) -> Any:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
         raise InputError(
-            f'this needs {package or module}, which is not installed: pip install "lnml[cli]"'
+            f'this needs {package or module}, which is not installed: pip install "lnml[{extra}]"'
         ) from error
 
 

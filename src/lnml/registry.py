@@ -27,6 +27,7 @@ class Work(Enum):
     DATA = "nothing else"
     CANDIDATES = "a working set of impostors"
     SOFTMAX = "sums over all pairs of rows, streamed"
+    CLASS_SOFTMAX = "the same, and coordinates of all rows for each group of them"
     ROOTS = "sums over all pairs of rows in float64, streamed"
     CONSTRAINTS = "a number of pairs that does not depend on the rows"
 
@@ -135,7 +136,7 @@ LEARNERS = (
         "nca",
         "neighbourhood components analysis",
         "nca.md",
-        Work.SOFTMAX,
+        Work.CLASS_SOFTMAX,
         "nothing: the problem is not convex",
     ),
     Learner(
@@ -180,8 +181,7 @@ DEFAULT_METHOD = "auto"
 
 # The paper chooses ITML's slack from these by two-fold cross-validation.
 ITML_SLACKS = tuple(10.0**i for i in range(-4, 5))
-# Candidates are compared after so many sweeps: large slacks take hundreds of iterations to prove
-# what ten have found (docs/itml.md). The chosen one is solved to its optimum.
+# Candidates are compared after so many sweeps; the chosen one is solved in full (docs/itml.md).
 ITML_CANDIDATE_ITERATIONS = 10
 
 

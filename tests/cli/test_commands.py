@@ -1,11 +1,14 @@
 """The command line as a user meets it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import pandas as pd
 import pytest
 
 import lnml
+import lnml.files
 from lnml.cli import main
 from lnml.cli.methods import NAMES
 from lnml.learning.votes import CANDIDATES
@@ -87,6 +91,22 @@ def test_transformed_tables_can_be_read(folder: Path, name: str) -> None:
     np.testing.assert_array_equal(table.features.to_numpy(), expected)
 
 
+def test_streams(folder: Path) -> None:
+    """A table from standard input, and results to standard output, as in a pipe."""
+    content = FLOWERS.head(7).to_csv(index=False, sep=";", decimal=",").encode("utf-16")
+    assert main("transform flowers.model query.csv -o z.csv -q".split()) == 0
+    assert main("neighbors flowers.model query.csv -o n.csv -q".split()) == 0
+    for command, name in (("transform", "z.csv"), ("neighbors", "n.csv")):
+        arguments = f"-m lnml {command} flowers.model - -o - --decimal , --quiet".split()
+        done = subprocess.run([sys.executable, *arguments], input=content, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode() == Path(name).read_text()
+    arguments = "-m lnml fit - --label species --decimal , -m euclidean -o a.model".split()
+    done = subprocess.run([sys.executable, *arguments], input=content, capture_output=True)
+    assert done.returncode == 0
+    assert load_model("a.model").data["name"] == "standard input"
+
+
 def test_transform_without_labels(folder: Path) -> None:
     FLOWERS.drop(columns="species").to_csv("bare.csv", index=False)
     for name in ("z.csv", "z.npz"):
@@ -113,6 +133,25 @@ def test_neighbors_in_a_pipe_and_in_files(folder: Path, capsys: pytest.CaptureFi
     queries = json.loads(Path("n.json").read_text())
     assert [len(query["neighbors"]) for query in queries] == [3] * 7
     assert queries[2]["neighbors"][0] == {"row": 2, "distance": 0.0, "label": "rose"}
+
+
+def test_training_rows_that_find_themselves(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    capsys.readouterr()
+    assert main("neighbors flowers.model query.csv -k 2 -o with.csv".split()) == 0
+    assert "7 of 7 rows have a training row at distance 0" in capsys.readouterr().err
+    assert main("neighbors flowers.model query.csv -k 1 --without-self -o without.csv".split()) == 0
+    assert "distance 0" not in capsys.readouterr().err
+    found, others = pd.read_csv("with.csv"), pd.read_csv("without.csv")
+    second = found[found["rank"] == 2]
+    assert others["row"].tolist() == second["row"].tolist()
+    assert others["distance"].tolist() == second["distance"].tolist()
+    FLOWERS.head(3).assign(length=[50.0, 60.0, 70.0]).to_csv("far.csv", index=False)
+    assert main("neighbors flowers.model far.csv -k 1 -o far-n.csv".split()) == 0
+    assert "distance 0" not in capsys.readouterr().err
+    assert main("neighbors flowers.model far.csv -k 1 --without-self -o far-n2.csv".split()) == 0
+    assert Path("far-n.csv").read_text() == Path("far-n2.csv").read_text()
+    line = fails(capsys, "neighbors flowers.model query.csv -k 60 --without-self")
+    assert "k must be from 1 to 59, the number of other training rows; got 60" in line
 
 
 def test_a_stored_k_votes_unless_another_is_given(
@@ -164,6 +203,60 @@ def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert "column 'color': 3 of 3 values" in capsys.readouterr().err
 
 
+def test_a_stray_word_among_numbers(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """Refused, unless all are categories; then the proof of the model can still be checked."""
+    rows = np.arange(N)
+    words = np.where(rows == 4, "many", (rows % 5).astype(str))
+    FLOWERS.assign(count=words).to_csv("stray.csv", index=False)
+    command = "fit stray.csv --label species --method lmnn -o a.model"
+    line = fails(capsys, command)
+    assert (
+        "column 'count' holds numbers, but text in 1 of 60 rows (the first is 'many' in row 4"
+        in line
+    )
+    assert main([*command.split(), "--categories", "count", "--quiet"]) == 0
+    counts = load_model("a.model").preparation.columns_[-1]
+    assert counts.categories == ("0", "1", "2", "3", "4", "many")
+    assert main("info a.model --verify stray.csv".split()) == 0
+
+
+def test_a_class_can_be_left_out(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """The proof of the model can be checked with the whole table."""
+    command = "fit flowers.csv --label species --method lmnn --drop-class lily -o a.model"
+    assert main(command.split()) == 0
+    assert "note: class 'lily': 20 rows left out" in capsys.readouterr().err
+    assert load_model("a.model").class_sizes == {"iris": 20, "rose": 20}
+    assert main("info a.model --verify flowers.csv".split()) == 0
+    FLOWERS.drop(columns="species").to_csv("bare.csv", index=False)
+    FLOWERS.replace("rose", "oak").to_csv("oak.csv", index=False)
+    assert "no column 'species'" in fails(capsys, "info a.model --verify bare.csv")
+    assert "is not the table" in fails(capsys, "info a.model --verify oak.csv")
+
+
+def test_values_that_stand_for_missing_ones(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """A note points them out, an option reads them as missing, and the model remembers."""
+    coded = FLOWERS.assign(width=FLOWERS["width"].fillna(-999))
+    coded.to_csv("coded.csv", index=False)
+    command = "fit coded.csv --label species --method lmnn -o a.model --force".split()
+    assert main(command) == 0
+    assert "column 'width': 7 of 60 values are -999" in capsys.readouterr().err
+    assert main([*command, "--missing", "-999"]) == 0
+    assert capsys.readouterr().err == ""
+    model, plain = load_model("a.model"), load_model("flowers.model")
+    assert model.missing == ("-999",)
+    assert model.data["fingerprint"] == plain.data["fingerprint"]
+    assert main("transform a.model coded.csv -o coded-z.csv".split()) == 0
+    assert main("transform a.model flowers.csv -o plain-z.csv".split()) == 0
+    assert Path("coded-z.csv").read_text() == Path("plain-z.csv").read_text()
+    assert main("neighbors a.model coded.csv -o coded-n.csv".split()) == 0
+    assert main("neighbors a.model flowers.csv -o plain-n.csv".split()) == 0
+    assert Path("coded-n.csv").read_text() == Path("plain-n.csv").read_text()
+    assert main("info a.model --verify coded.csv".split()) == 0
+    capsys.readouterr()
+    assert main("info a.model --json".split()) == 0
+    assert json.loads(capsys.readouterr().out)["read_as_missing"] == ["-999"]
+
+
 def test_warnings_are_shown_once(folder: Path, capsys: pytest.CaptureFixture) -> None:
     rare = pd.concat([FLOWERS, FLOWERS.head(2).assign(species="tulip")])
     rare.to_csv("rare.csv", index=False)
@@ -191,17 +284,25 @@ BAD_FILES = {
     "short.csv": (b"length,width,species\n1,2,a\n2,b\n", "line 3: 2 fields"),
     "other.csv": (b"length,kind\n1,a\n2,b\n", "no column 'species'"),
     "one.csv": (b"length,species\n1,a\n2,a\n", "one class only ('a')"),
-    "two.csv": (b"length,species\n1,a\n2,b\n", "one row only"),
+    "two.csv": (b"length,species\n1,a\n2,b\n", "two rows are too few"),
+    "four.csv": (b"length,species\n1,a\n2,b\n3,c\n4,d\n", "one row only"),
+    "endless.csv": (b"length,species\n1,a\ninf,b\n3,a\n", "infinite value in row 1"),
+    "thousands.csv": (
+        b'length,species\n"1,000",a\n"2,500",b\n30,a\n',
+        "comma ('1,000'), which may separate thousands or decimals",
+    ),
+    "decimals.csv": (b'length,species\n"1,000",a\n"2,5",b\n30,a\n', "decimal comma ('2,5')"),
+    "fractions.csv": (b"length,species\n1,2\n2,0.5\n3,2\n", "such as 0.5 in row 1"),
     "unlabelled.csv": (b"length,species\n1,a\n2,\n3,b\n", "1 of 3 rows have no label"),
     "hollow.csv": (b"length,width,species\n1,,a\n2,,a\n3,,b\n", "'width' has no value"),
     "names.csv": (b"name,species\nx,a\ny,b\nz,b\n", "no feature column"),
     "twins.csv": (b"length,length,species\n1,2,a\n", "more than one column named 'length'"),
-    "latin.csv": ("length,species\n1,ä\n".encode("latin-1"), "not UTF-8"),
+    "mixed.csv": ("length,species\n1,ä\n".encode() + b"2,\xe4\n", "not UTF-8"),
     "dates.csv": (b"day,species\n2020-01-01,a\n2020-01-02,b\n2020-01-03,b\n", "dates or times"),
     "cut.parquet": (b"PAR1\x15\x04\x15", "cut off"),
     "text.npz": (b"length,species\n", "not an NPZ file"),
     "bad.arff": (b"@relation r\n@attribute x {a}\n@data\nb\n", "cannot be read as ARFF"),
-    "sheet.xlsx": (b"PK", "extension"),
+    "sheet.xls": (b"PK", "extension"),
 }
 
 
@@ -220,10 +321,20 @@ BAD_COMMANDS = {
     "fit flowers.csv -o a.model": "say which one holds the labels",
     "fit flowers.csv --label specis -o a.model": "did you mean 'species'?",
     "fit flowers.csv --label species -o flowers.model": "exists already",
+    "fit flowers.csv --label species -o flowers.csv -f": "flowers.csv is read",
+    "fit flowers.csv --label species -o link.csv -f": "link.csv is read",
     "fit flowers.csv --label species -o none/a.model": "folder none does not exist",
     "fit flowers.csv --label species -o .": "is a folder",
     "fit flowers.csv --label species": "Missing option",
+    "fit flowers.csv --label species -o -": "standard output (-): name a file",
+    "fit flowers.csv --label species -o a.model --delimiter ab": "one character",
+    "fit flowers.csv --label species -o a.model --decimal x": "a point or a comma",
+    "fit flowers.csv --label species -o a.model --encoding utf-99": "no encoding",
+    "info flowers.model --verify flowers.csv --encoding utf-99": "no encoding",
+    "transform flowers.model query.csv -o z.csv.zip": "read, not written",
+    "transform flowers.model query.csv -o z.npy": "read, not written",
     "fit flowers.csv --label species -o a.model --method lnlmnn": "did you mean 'ln-lmnn'?",
+    "fit flowers.csv --label species -o a.model --method=": "there is no method ''",
     "fit flowers.csv --label species -o a.model --method nca --k-min 2": "nca takes no such sizes",
     "fit flowers.csv --label species -o a.model --method svm": "svm is a classifier",
     "fit flowers.csv --label species -o a.model --method euclidean --k 61": "from 1 to 60",
@@ -242,11 +353,18 @@ BAD_COMMANDS = {
     "transform none.model query.csv -o z.csv": "does not exist",
     "transform flowers.csv query.csv -o z.csv": "not an lnml model",
     "transform cut.model query.csv -o z.csv": "cut off",
-    "transform flowers.model query.csv -o z.xlsx": "extension",
+    "transform flowers.model query.csv -o z.xlsx": "read, not written",
     "transform flowers.model query.csv -o z.arff": "read, not written",
-    "transform flowers.model query.csv -o query.csv": "exists already",
+    "transform flowers.model query.csv -o flowers.csv": "exists already",
+    "transform flowers.model query.csv -o ./query.csv -f": "query.csv is read",
+    "transform model.csv query.csv -o model.csv -f": "model.csv is read",
+    "neighbors flowers.model query.csv -o query.csv -f": "query.csv is read",
     "transform flowers.model narrow.csv -o z.csv": "2 of the 3 feature columns are missing",
-    "transform flowers.model words.csv -o z.csv": "holds text such as 'long'",
+    "transform flowers.model words.csv -o z.csv": "but holds text in 60 of 60 rows",
+    "transform flowers.model word.csv -o z.csv": "but holds text in 1 of 60 rows (the first is "
+    "'long' in row 3",
+    "transform flowers.model far.csv -o z.csv": "1e+200 (row 2, counted from 0)",
+    "neighbors flowers.model far.csv": "1e+200 (row 2, counted from 0)",
     "neighbors flowers.model query.csv -k 0": "from 1 to 60",
     "neighbors flowers.model query.csv -o n.txt": ".csv or .json",
     "info tampered.model": "checksum is wrong",
@@ -260,8 +378,14 @@ def test_bad_commands(folder: Path, capsys: pytest.CaptureFixture, arguments: st
     content = Path("flowers.model").read_bytes()
     Path("cut.model").write_bytes(content[:-100])
     Path("tampered.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    Path("model.csv").write_bytes(content)
+    Path("link.csv").symlink_to("flowers.csv")
     FLOWERS[["color"]].to_csv("narrow.csv", index=False)
     FLOWERS.assign(length="long").to_csv("words.csv", index=False)
+    word = FLOWERS["length"].astype(object)
+    word[3] = "long"
+    FLOWERS.assign(length=word).to_csv("word.csv", index=False)
+    FLOWERS.assign(length=np.where(np.arange(N) == 2, 1e200, 0)).to_csv("far.csv", index=False)
     assert BAD_COMMANDS[arguments] in fails(capsys, arguments)
 
 
@@ -269,6 +393,32 @@ def test_force_replaces(folder: Path) -> None:
     command = "fit flowers.csv --label species --method euclidean --scale minmax -o flowers.model"
     assert main([*command.split(), "--force"]) == 0
     assert load_model("flowers.model").preparation.scale == "minmax"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit flowers.csv --label species -m euclidean -o new.model",
+        "transform flowers.model query.csv -o new.csv",
+        "neighbors flowers.model query.csv -o new.csv",
+    ],
+)
+def test_an_output_that_appears_meanwhile_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, command: str
+) -> None:
+    """Two runs at the same time: the second to finish is refused."""
+    monkeypatch.setattr("lnml.files._claim", appears(lnml.files._claim))
+    assert main(command.split()) == 2
+    assert "appeared while this command ran" in capsys.readouterr().err
+    assert next(folder.glob("new.*")).read_text() == "of another run"
+
+
+def appears(claim: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    def second(temporary: Path, path: Path) -> None:
+        path.write_text("of another run")
+        claim(temporary, path)
+
+    return second
 
 
 def test_methods_are_those_that_give_a_distance() -> None:
@@ -282,7 +432,48 @@ def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
     assert "neighbors" in capsys.readouterr().out
     for command in ("fit", "transform", "neighbors", "info"):
         assert main([command, "--help"]) == 0
-        assert "Examples" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "Examples" in shown
+        assert "bool" not in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("lnml neigh", ["neighbors"]),
+        ("lnml fit --meth", ["--method"]),
+        ("lnml fit --method ln-l", ["ln-lmnn", "ln-lmnn-cv", "ln-lmnn-cv-rounds"]),
+        ("lnml compare --methods nca,eucl", ["nca,euclidean", "nca,euclidean-scaled"]),
+        ("lnml fit --scale m", ["minmax"]),
+        ("lnml transform --enc", ["--encoding"]),
+    ],
+)
+def test_completion(typed: str, expected: list[str]) -> None:
+    """What bash would offer."""
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "lnml"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "_LNML_COMPLETE": "complete_bash", **words},
+    )
+    assert done.stdout.split() == expected
+    assert done.stderr == ""
+
+
+def test_help_fills_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line of a paragraph ends early: the next word would not have fitted."""
+    for command in ("compare", "fit", "transform", "neighbors", "info", "study"):
+        done = subprocess.run(
+            [sys.executable, "-m", "lnml", command, "--help"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "80", "TERMINAL_WIDTH": "80"},
+        )
+        lines = [line.strip() for line in done.stdout.split("╭")[0].splitlines()]
+        for line, following in pairwise(lines):
+            if line and following:
+                assert len(line) + 1 + len(following.split()[0]) > 78, line
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
@@ -311,6 +502,47 @@ def test_a_process_of_its_own(folder: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "lnml: empty.csv is empty (0 bytes): write it again\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["info flowers.model", "--version"])
+def test_a_full_device(folder: Path, arguments: str) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "lnml", *arguments.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "lnml: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "streams", "code"),
+    [
+        ("neighbors flowers.model query.csv --quiet", ">&-", 0),
+        ("info flowers.model", ">&-", 0),
+        ("info none.model", "2>&-", 2),
+        ("info none.model", "2>/dev/full", 2),
+    ],
+)
+def test_streams_that_nobody_reads(folder: Path, arguments: str, streams: str, code: int) -> None:
+    command = f'"{sys.executable}" -m lnml {arguments} {streams}'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_a_name_that_is_no_text(folder: Path) -> None:
+    """A byte that is no UTF-8, in the name of a file and of its model."""
+    name = os.fsdecode(b"fl\xffwers")
+    Path("flowers.csv").rename(f"{name}.csv")
+    command = f"-m lnml fit {name}.csv --label species -m euclidean -o {name}.model"
+    done = subprocess.run([sys.executable, *command.split()], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_model(f"{name}.model").data["name"] == r"fl\udcffwers.csv"
+
+
+def test_tiny_columns_get_one_line(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    FLOWERS.assign(length=FLOWERS["length"] * 1e-300).to_csv("tiny.csv", index=False)
+    line = fails(capsys, "fit tiny.csv --label species -m lmnn -o a.model")
+    assert "underflow" in line
 
 
 def test_help_imports_nothing_slow() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from lnml.cli import main
 from lnml.datasets import load_dataset
+from lnml.evaluation.store import FoldStore
 from lnml.learning.votes import CANDIDATES
 
 
@@ -45,6 +46,46 @@ def test_compare_writes_report_and_results(iris, capsys):
     assert sorted(path.name for path in iris.iterdir()) == ["iris.csv", "iris.html", "iris.json"]
 
 
+def test_report_warns_of_a_column_that_knows_the_class(iris, capsys):
+    frame = pd.read_csv("iris.csv")
+    frame.assign(specimen=range(2000, 2300, 2)).to_csv("iris.csv", index=False)
+    assert main(["compare", "iris.csv", "--label", "species", *QUICK]) == 0
+    said = "column &#39;specimen&#39; alone predicts the class of 100 % of the rows"
+    assert "lnml: note: column 'specimen' alone predicts" in capsys.readouterr().err
+    page = (iris / "iris.html").read_text()
+    assert page.index("verdict") < page.index(said) < page.index("</header>")
+    frame.assign(specimen=range(1000, 1150)).to_csv("iris.csv", index=False)
+    assert main(["compare", "iris.csv", "--label", "species", *QUICK, "-f"]) == 0
+    assert "column 'specimen' counts the rows: left out" in capsys.readouterr().err
+
+
+def test_small_classes_take_part(iris, capsys):
+    """A class of three rows gives three folds, and one of a single row is only learned from."""
+    frame = pd.read_csv("iris.csv")
+    frame.loc[[0, 1, 2, 3], "species"] = ["one", "three", "three", "three"]
+    frame.to_csv("iris.csv", index=False)
+    command = ["compare", "iris.csv", "-l", "species", "-m", "euclidean,lmnn", "-f"]
+    assert main(command) == 0
+    err = capsys.readouterr().err
+    notes = (
+        "class 'one' of one row: used in training only, never tested",
+        "3 folds instead of 10, because the smallest class ('three') has 3 rows",
+    )
+    page = (iris / "iris.html").read_text()
+    assert all(note in err for note in notes)
+    assert all(note.replace("'", "&#39;") in page for note in notes)
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["folds"] == 3
+    tested = [row for r in stored["comparison"]["results"] for row in r["test"]]
+    assert sorted(tested) == sorted([*range(1, 150)] * 2)
+    assert main([*command, "--drop-class", "one", "--drop-class", "three"]) == 0
+    assert "class 'three': 3 rows left out" in capsys.readouterr().err
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["folds"] == 10
+    assert stored["provenance"]["settings"]["dropped classes"] == "one, three"
+    assert sum(stored["comparison"]["data"]["class_sizes"].values()) == 146
+
+
 def test_compare_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q"]
     assert main(arguments) == 0
@@ -56,6 +97,93 @@ def test_compare_resumes(iris, capsys):
     assert "seed = 0, but you asked for 5" in capsys.readouterr().err
     assert main([*arguments, "--force", "--k", "auto"]) == 2
     assert "k = 1, but you asked for 'auto'" in capsys.readouterr().err
+
+
+def test_pictures_can_be_left_out(iris, monkeypatch):
+    def fail(*arguments, **options):
+        raise AssertionError("no fit for pictures was wanted")
+
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-q", "-f", "--resume", "work"]
+    with monkeypatch.context() as patch:
+        patch.setattr("lnml.cli.work.portray", fail)
+        assert main([*arguments, "--no-pictures"]) == 0
+    without = (iris / "iris.html").read_text()
+    assert main(arguments) == 0
+    suspects = '<table class="suspects">'
+    assert suspects not in without
+    assert suspects in (iris / "iris.html").read_text()
+
+
+def test_pictures_take_no_longer_than_the_comparison(iris, monkeypatch):
+    from lnml.cli import work
+
+    limits = []
+    portray = work.portray
+    monkeypatch.setattr(
+        work, "portray", lambda *a, seconds, **o: (limits.append(seconds), portray(*a, **o))[1]
+    )
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-q", "-f"]
+    for least in (0.0, 1e6):
+        monkeypatch.setattr(work, "PICTURE_SECONDS", least)
+        assert main(arguments) == 0
+        results = json.loads((iris / "iris.json").read_text())["comparison"]["results"]
+        assert limits[-1] == max(least, sum(result["seconds"] for result in results))
+
+
+@pytest.mark.parametrize("content", ["{", '{"method": "LMNN"}'])
+def test_a_damaged_fold_is_named_before_the_work(iris, capsys, content):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q", "-f"]
+    assert main(arguments) == 0
+    (iris / "work" / "fold01-lmnn.json").write_text(content)
+    (iris / "work" / "fold02-lmnn.json").unlink()
+    assert main(arguments) == 2
+    assert "fold01-lmnn.json is damaged" in capsys.readouterr().err
+    assert not (iris / "work" / "fold02-lmnn.json").exists()
+    (iris / "work" / "fold01-lmnn.json").unlink()
+    assert main(arguments) == 0
+
+
+def test_folds_of_other_rows_are_refused(iris, capsys):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--resume", "work", "-q", "-f"]
+    assert main(arguments) == 0
+    path = iris / "work" / "fold01-lmnn.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "test": list(range(50))}))
+    assert main(arguments) == 2
+    assert "fold 1 of LMNN" in capsys.readouterr().err
+
+
+def interrupt_after(monkeypatch, count):
+    """Let the command be interrupted when this many results are stored."""
+    write, written = FoldStore.write, []
+
+    def write_some(store, result):
+        write(store, result)
+        written.append(result)
+        if len(written) == count:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FoldStore, "write", write_some)
+
+
+def test_an_interrupted_comparison_says_what_is_kept(iris, monkeypatch, capsys):
+    arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "-j", "1"]
+    interrupt_after(monkeypatch, 2)
+    assert main([*arguments, "--resume", "work"]) == 130
+    assert capsys.readouterr().err == (
+        "lnml: interrupted, no result was written; 2 finished fits are kept in work: run the same "
+        "command again to go on\n"
+    )
+    interrupt_after(monkeypatch, 2)
+    assert main(arguments) == 130
+    assert capsys.readouterr().err == "lnml: interrupted, no result was written\n"
+
+
+def test_an_interrupted_study_says_what_is_kept(small_study, monkeypatch, capsys):
+    interrupt_after(monkeypatch, 3)
+    assert main("study --data iris -o out -j 1 -q".split()) == 130
+    err = capsys.readouterr().err
+    assert "3 finished fits are kept in out/folds: run the same command with --resume" in err
 
 
 def test_compare_chooses_k_and_resumes(iris, capsys):
@@ -112,13 +240,20 @@ def test_euclid_is_compared_on_raw_and_on_standardised_columns(iris, monkeypatch
     ("more", "said"),
     [
         (["--methods", "lmn"], "lmnn"),
-        (["--folds", "60"], "smallest class has 50"),
+        (["--drop-class", "vesicolor"], "did you mean 'versicolor'?"),
+        (["--drop-class", "virginica", "--drop-class", "setosa"], "one class only ('versicolor')"),
         (["--k", "140"], "--k 140 is more"),
         (["--k", "some"], "(1, 2, ...) or auto; got 'some'"),
+        (["--methods", ""], "--methods '' names no method"),
+        (["--methods", " , "], "names no method"),
         (["--methods", "svm,forest"], "svm, forest: no distance to compare"),
         (["--label", "kind"], "kind"),
         (["--scale", "log"], "log"),
         (["-o", "nowhere/x.html"], "nowhere"),
+        (["-o", "iris.csv", "-f"], "iris.csv is read, and would be lost"),
+        (["-o", "x.json"], "write -o x.html"),
+        (["-o", "x.JSON", "-f"], "write -o x.html"),
+        (["--resume", "iris.csv/work"], "cannot be made: Not a directory"),
         (["--device", "qpu"], "no device" if find_spec("torch") else "needs torch"),
     ],
 )
@@ -178,6 +313,66 @@ def test_study_runs_on_one_data_set(tmp_path, monkeypatch, capsys):
     assert main(["study", "--data", "iris", "-o", "out", "--resume", "-q"]) == 0
 
 
+@pytest.fixture
+def small_study(tmp_path, monkeypatch):
+    """A study of one quick method."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lnml.study.problems.PAPER_METHODS", ("euclidean",))
+    return tmp_path / "out"
+
+
+def studied(folder):
+    stored = json.loads((folder / "study.json").read_text())
+    return [found["data"]["name"] for found in stored["comparisons"]]
+
+
+def test_a_resumed_study_reports_all_that_is_in_the_folder(small_study, capsys):
+    assert main("study --data iris --data wine -o out -j 1 -q".split()) == 0
+    assert studied(small_study) == ["Wine", "Iris"]
+    assert main("study --data iris -o out -j 1 --resume".split()) == 0
+    assert studied(small_study) == ["Wine", "Iris"]
+    next((small_study / "folds" / "wine").glob("fold03*")).unlink()
+    capsys.readouterr()
+    assert main("study --data iris -o out -j 1 --resume".split()) == 0
+    assert studied(small_study) == ["Iris"]
+    assert "lnml study --data wine --resume completes them" in capsys.readouterr().out
+    assert main("study --data iris -o out -j 1 --resume --seed 5".split()) == 2
+    assert "seed = 0, but you asked for 5" in capsys.readouterr().err
+    assert studied(small_study) == ["Iris"]
+
+
+def test_a_forced_study_removes_its_own_files_only(small_study, capsys):
+    assert main("study --data iris -o out -j 1 -q".split()) == 0
+    mine = [small_study / "folds" / "notes.txt", small_study / "folds" / "iris" / "notes.txt"]
+    for path in mine:
+        path.write_text("mine")
+    assert main("study --data iris -o out --force --resume".split()) == 2
+    assert main("study --data irris -o out --force".split()) == 2
+    assert len(list((small_study / "folds" / "iris").glob("fold*.json"))) == 10
+    assert main("study --data wine -o out -j 1 --force -q".split()) == 0
+    assert studied(small_study) == ["Wine"]
+    assert all(path.read_text() == "mine" for path in mine)
+    assert list((small_study / "folds" / "iris").iterdir()) == [mine[1]]
+
+
+def test_an_output_that_appears_meanwhile_stays(iris, monkeypatch, capsys):
+    from lnml.cli import work
+
+    compare_table = work.compare_table
+
+    def slow(*arguments, **options):
+        (iris / "iris.html").write_text("of another run")
+        return compare_table(*arguments, **options)
+
+    monkeypatch.setattr(work, "compare_table", slow)
+    arguments = ["compare", "iris.csv", "-l", "species", "-m", "euclidean", "-j", "1"]
+    assert main(arguments) == 2
+    assert "iris.html appeared while this command ran" in capsys.readouterr().err
+    assert (iris / "iris.html").read_text() == "of another run"
+    assert not (iris / "iris.json").exists()
+    assert main([*arguments, "--force"]) == 0
+
+
 def test_unknown_data_set(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["study", "--data", "irris", "-o", "out"]) == 2
@@ -233,11 +428,13 @@ def workers(session):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_workers_end_with_the_command(start):
-    """Kill -9 leaves no worker behind."""
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["first worker", "second worker", "at work"])
+def test_workers_end_with_the_command(start, number):
+    """Kill -9 leaves no worker behind, whether they have begun or are just being started."""
     running = start("--methods", "ln-lmnn-cv", "--folds", "10", "-j", "2")
-    wait_until(lambda: len(workers(running.pid)) >= 2, "two workers", running)
-    wait_until(finished_folds, "finished fold", running)
+    wait_until(lambda: len(workers(running.pid)) >= min(number + 1, 2), "worker", running)
+    if number == 2:
+        wait_until(finished_folds, "finished fold", running)
     running.kill()
     running.wait(timeout=30)
     wait_until(lambda: not workers(running.pid), "end of the workers", seconds=30)

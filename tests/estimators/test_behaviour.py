@@ -175,3 +175,21 @@ def test_a_subclass_may_set_attributes_before_it_fits():
     X, y = small_dataset("iris", n_rows=60)
     model = Centred().fit(X, y).fit(X, y)
     np.testing.assert_array_equal(model.mean_, X.mean(axis=0))
+
+
+@pytest.mark.filterwarnings("error:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("learner", ALL, ids=short_name)
+def test_numpy_may_be_told_to_raise(learner):
+    """Weights of far rows underflow, which must not end a fit."""
+    X, y = small_dataset("wine", 90)
+    with np.errstate(all="raise"):
+        model = clone(learner).fit(X, y)
+        assert np.geterr()["under"] == "raise"
+    assert_array_equal(model.components_, clone(learner).fit(X, y).components_)
+
+
+def test_what_numpy_was_told_to_ignore_stays_ignored(rows):
+    seen = []
+    with np.errstate(all="ignore"):
+        LMNN(callback=lambda state: seen.append(np.geterr())).fit(*rows)
+    assert set(seen[0].values()) == {"ignore"}

@@ -190,3 +190,67 @@ def test_one_column_that_underflows_is_named(learner, scale):
     data = X * np.array([1.0, scale, 1.0])
     with pytest.raises(ValueError, match=r"column 1 .*underflow"):
         learner.fit(data, Y)
+
+
+def fit_all_ways(learner, data):
+    """Fits of a learner to rows, or to pairs or triplets made of them."""
+    name, ends = learner
+    estimator = getattr(lnml, name)()
+    if ends == "rows":
+        return estimator.fit(data, Y)
+    if ends == "pairs":
+        labels = np.where(Y[:-1] == Y[1:], 1, -1)
+        return estimator.fit_pairs(np.stack([data[:-1], data[1:]], axis=1), labels)
+    return estimator.fit_triplets(np.stack([data[:8], data[1:9], data[8:16]], axis=1))
+
+
+FROBENIUS = [
+    (name, ends)
+    for name in ("SupportVectorMetric", "RelativeComparisons")
+    for ends in ("rows", "triplets")
+]
+
+
+@pytest.mark.parametrize("learner", [*FROBENIUS[1::2], ("MMC", "pairs")], ids="-".join)
+def test_one_column_of_pairs_or_triplets_that_underflows_is_named(learner):
+    with pytest.raises(ValueError, match=rf"column 1 of {learner[1]} differ by .*underflow"):
+        fit_all_ways(learner, X * np.array([1.0, 1e-155, 1.0]))
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-80, 1e80, 1e148])
+@pytest.mark.parametrize("learner", FROBENIUS, ids="-".join)
+def test_fourth_powers_that_are_no_numbers_are_refused(learner, scale):
+    """The square of the metric's norm is one of them."""
+    for scales in ([scale, scale, scale], [1.0, scale, 1.0]):
+        column = 0 if scales[0] == scale else 1
+        with pytest.raises(ValueError, match=rf"column {column} .* needs fourth powers .*rescale"):
+            fit_all_ways(learner, X * np.array(scales))
+
+
+@pytest.mark.filterwarnings("error:.*encountered:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("scale", [1e-73, 1e73])
+@pytest.mark.parametrize("learner", FROBENIUS, ids="-".join)
+def test_fourth_powers_that_are_numbers_work(learner, scale):
+    assert np.isfinite(fit_all_ways(learner, X * scale).components_).all()
+
+
+def test_fourth_powers_inside_lnml():
+    with pytest.raises(ValueError, match="needs fourth powers"):
+        LNML(lnml.SupportVectorMetric()).fit(X * 1e-100, Y)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: LNML(LMNN).fit(X, Y),
+        lambda: lnml.LNMLCV(LMNN).fit(X, Y),
+        lambda: lnml.AutoMetric(LMNN).fit(X, Y),
+        lambda: lnml.AveragedMetric(LMNN).fit(X, Y),
+        lambda: lnml.trace_path(LMNN, X, Y),
+    ],
+    ids=["LNML", "LNMLCV", "AutoMetric", "AveragedMetric", "trace_path"],
+)
+def test_a_class_is_told_from_an_estimator(use):
+    with pytest.raises(TypeError, match=r"the class LMNN \(write LMNN\(\) instead\)"):
+        use()

@@ -335,3 +335,38 @@ def test_a_large_tolerance_holds_for_the_inner_fits_too():
 def test_rounds_that_were_limited_on_purpose_are_no_news():
     model = LNMLCV(grid=[(1, 3, 5)], cv_rounds=1).fit(*blobs())
     assert model.converged_ and model.n_iter_ > 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callback_sees_folds_and_rounds(n_jobs):
+    """In this process, also where the folds run in others."""
+    states = []
+    model = LNMLCV(grid=GRID, n_jobs=n_jobs, callback=states.append).fit(*blobs())
+    folds, rounds = states[:2], states[2:]
+    assert [state.record["fold"] for state in folds] == [0, 1]
+    for number, state in enumerate(folds):
+        assert_array_equal(state.record["scores"], model.cv_results_[f"split{number}_test_score"])
+        assert state.components.shape == (2, 2)
+    assert len(rounds) == model.n_iter_ == len(model.history_)
+
+
+@pytest.mark.parametrize("answer", [True, np.True_])
+def test_callback_may_end_the_search(answer, recwarn):
+    model = LNMLCV(grid=GRID, cv=4, callback=lambda state: "fold" in state.record and answer)
+    model.fit(*blobs())
+    assert model.n_splits_ == 1
+    assert model.converged_ and model.best_params_ in model.cv_results_["params"]
+    first = LNMLCV(grid=GRID, cv=4).fit(*blobs()).cv_results_["split0_test_score"]
+    assert_array_equal(model.cv_results_["mean_test_score"], first)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("choose_rounds", [False, True])
+def test_callback_may_end_the_final_fit(choose_rounds, recwarn):
+    model = LNMLCV(
+        LMNN(), grid=[(1, 3, 5)], choose_rounds=choose_rounds, tol=1e-9, cv_tol=0.1, max_rounds=9
+    )
+    model.set_params(callback=lambda state: "round" in state.record).fit(*blobs())
+    assert model.n_splits_ == 2 and model.n_iter_ == 1
+    assert model.converged_ is False
+    assert not recwarn.list, "stopping on request is not a convergence failure"

@@ -156,3 +156,9 @@ def test_bad_lists(given, message):
     X, y = standardized("iris")
     with pytest.raises(ValueError, match=message):
         trace_path(LMNN(), X, y, **given)
+
+
+def test_numpy_may_be_told_to_raise():
+    X, y = (part[::3] for part in standardized("wine"))
+    with np.errstate(all="raise"):
+        assert len(trace_path(MCML(tol=0.1), X, y, n_penalties=2).models) == 2

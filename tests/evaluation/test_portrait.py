@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracles import lmnn_pair_costs, squared_distances
+from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
 from lnml import LMNN, LNML
 from lnml.datasets import load_dataset
 from lnml.evaluation.peak import peak_memory
-from lnml.evaluation.portrait import portray
+from lnml.evaluation.portrait import _narrow, portray
 from lnml.evaluation.results import Portrait
 
 
@@ -39,6 +40,44 @@ def test_a_single_feature_has_a_portrait():
     X = np.arange(20.0)[:, None]
     found = portray(X, np.repeat(["a", "b"], 10))
     assert not found.before[:, 1].any()
+
+
+def seen_shapes(monkeypatch):
+    """Shapes of the data that LMNN and LNML are fitted to, in order."""
+    shapes = []
+    for estimator in (LMNN, LNML):
+        monkeypatch.setattr(estimator, "fit", recorded(estimator.fit, shapes))
+    return shapes
+
+
+def recorded(fit, shapes):
+    return lambda self, X, y: (shapes.append(X.shape), fit(self, X, y))[1]
+
+
+def test_many_columns_are_replaced_by_components(monkeypatch):
+    """Forty rows span less than forty dimensions: their distances stay."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 500)), np.repeat(["a", "b"], 20)
+    shapes = seen_shapes(monkeypatch)
+    portray(X, y)
+    assert set(shapes) == {(40, 40)}
+    np.testing.assert_allclose(pdist(_narrow(X)), pdist(X))
+    assert _narrow(X[:, :7]).shape == (40, 7)
+    assert _narrow(rng.standard_normal((400, 350))).shape == (400, 300)
+
+
+def test_short_time_means_fewer_rows_and_an_early_end(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 20)), np.repeat(["a", "b"], 250)
+    shapes = seen_shapes(monkeypatch)
+    hasty = portray(X, y, seconds=0.0)
+    assert set(shapes) == {(200, 20)} and hasty.n_rows == 200
+    patient = portray(X[hasty.rows], y[hasty.rows])
+    for name, records in hasty.histories.items():
+        assert 1 <= len(records) < len(patient.histories[name])
+    shapes.clear()
+    portray(X[::5], y[::5], seconds=1.0)
+    assert set(shapes) == {(100, 20)}
 
 
 def test_suspects_are_those_of_two_rounds_with_their_mean_costs():

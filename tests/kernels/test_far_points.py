@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import oracles
 import pytest
-from toy_data import embedded, lattice, sorted_blobs
+from toy_data import embedded, lattice, neighborhoods, sorted_blobs
 
 from lnml.core.points import Embedding
 from lnml.kernels.cpu import threads
@@ -46,6 +46,7 @@ class Dense:
         weights = np.exp(least[:, None] - others)
         self.log_z = np.log(weights.sum(axis=1)) - least
         self.P = weights / weights.sum(axis=1, keepdims=True)
+        self.nearest = others.argmin(axis=1)
 
     def moment(self, W, full):
         """Sum over pairs of W_ij (v_i - v_j) (x_i - x_j)^T."""
@@ -64,21 +65,38 @@ def assert_close(found, expected, rtol):
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
 
 
+def nearest_pairs(dense):
+    """Each row with the one nearest to it."""
+    P = np.zeros(dense.D.shape)
+    P[np.arange(len(P)), dense.nearest] = 1.0
+    return neighborhoods(P)
+
+
+def log_normalizers(kernels, embedding, dense):
+    """Log Z_i, from the cost of the nearest row: D_ij + log Z_i."""
+    pairs = nearest_pairs(dense)
+    return kernels.softmax_costs(embedding, pairs) - kernels.distances(embedding, pairs)
+
+
 def check_softmax(kernels, embedding, y, rtol):
     """All softmax sums against the dense ones."""
     dense = Dense(embedding)
-    rng = np.random.default_rng(6)
-    row_weights = rng.uniform(0.0, 2.0, y.size) * (rng.random(y.size) < 0.8)
+    assert_close(log_normalizers(kernels, embedding, dense), dense.log_z, rtol)
     same = y[:, None] == y
+    some = np.random.default_rng(6).random(y.size) < 0.8
+    targets = neighborhoods(some[:, None] * nearest_pairs(dense).to_graph().toarray())
+    everybody = same.sum(axis=1) > 1
+    for given, counts in ((targets, some), (None, everybody)):
+        for full in (False, True, None):
+            total, found = kernels.softmax(embedding, given, full=full)
+            assert total == pytest.approx(float(dense.log_z[counts].sum()), rel=rtol, abs=rtol)
+            if full is not None:
+                assert_close(found, dense.moment(counts[:, None] * dense.P, full), rtol)
     share = (dense.P * same).sum(axis=1)
     by_class = dense.P * (same - share[:, None])
-    assert_close(kernels.log_normalizers(embedding), dense.log_z, rtol)
     for full in (False, True):
-        log_z, found = kernels.softmax(embedding, row_weights, full=full)
-        assert_close(log_z, dense.log_z, rtol)
-        assert_close(found, dense.moment(row_weights[:, None] * dense.P, full), rtol)
-        found_share, found = kernels.class_softmax(embedding, full=full)
-        np.testing.assert_allclose(found_share, share.astype(float), rtol=rtol, atol=rtol)
+        total, found = kernels.class_softmax(embedding, full=full)
+        assert total == pytest.approx(float((1.0 - share).sum()), rel=rtol)
         assert_close(found, dense.moment(by_class, full), rtol)
 
 
@@ -115,7 +133,8 @@ def test_products_would_lose_them():
     """The reason for all this: without the mark the same sums are wrong."""
     kernels, embedding, _ = coded(SIZES[0])
     near = Embedding(embedding.coordinates, replace(embedding.points, far=False))
-    error = kernels.log_normalizers(near) - Dense(embedding).log_z.astype(float)
+    dense = Dense(embedding)
+    error = log_normalizers(kernels, near, dense) - dense.log_z.astype(float)
     assert np.abs(error).max() > 0.1
 
 
@@ -160,7 +179,7 @@ def test_bitwise_equal_whatever_the_number_of_threads(monkeypatch):
         monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
         kernels, embedding, _ = coded(SIZES[1])
         with kernels.session():
-            share, moment = kernels.class_softmax(embedding, full=True)
+            loss, moment = kernels.class_softmax(embedding, full=True)
             total, gradient = kernels.root_sums(embedding)
-        results.append([share.tobytes(), moment.tobytes(), total, gradient.tobytes()])
+        results.append([loss, moment.tobytes(), total, gradient.tobytes()])
     assert results[0] == results[1]

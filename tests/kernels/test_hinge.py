@@ -1,9 +1,11 @@
 """Hinge terms, their slopes and multipliers against dense sums over triplets."""
 
 import numpy as np
+import oracles
 import pytest
-from oracles import nearest_targets, other_class, smoothed_hinge, squared_distances
-from toy_data import embedded, neighborhoods, sorted_blobs
+from devices import host_kernels, room_for
+from oracles import nearest_targets, other_class, same_class, smoothed_hinge, squared_distances
+from toy_data import class_start, embedded, neighborhoods, pattern_matrix, sorted_blobs
 
 from lnml.core.pairs import Multipliers, Pattern, WorkingSet
 
@@ -50,14 +52,13 @@ def some_multipliers(targets, y, seed, share=0.3):
     return Multipliers(np.array(indptr), *arrays), by_triplet
 
 
-def dense_hinge(D, targets, candidates, gamma, by_triplet, first_row=0):
-    """Every field of the result, by a sum over triplets; and the slopes by triplet."""
+def dense_hinge(D, targets, candidates, gamma, by_triplet):
+    """Smoothed value, weights of both patterns, hinges of the targets and slopes by triplet."""
     target_weights, candidate_weights = np.zeros(targets.size), np.zeros(candidates.size)
     target_hinge, smoothed, slopes = np.zeros(targets.size), 0.0, {}
-    for row in range(targets.indptr.size - 1):
-        i = first_row + row
-        for t in range(targets.indptr[row], targets.indptr[row + 1]):
-            for c in range(candidates.indptr[row], candidates.indptr[row + 1]):
+    for i in range(targets.indptr.size - 1):
+        for t in range(targets.indptr[i], targets.indptr[i + 1]):
+            for c in range(candidates.indptr[i], candidates.indptr[i + 1]):
                 j, l = targets.indices[t], candidates.indices[c]
                 h = 1.0 + D[i, j] - D[i, l]
                 value, a = smoothed_hinge(h, gamma, by_triplet.get((i, j, l), 0.0))
@@ -69,21 +70,45 @@ def dense_hinge(D, targets, candidates, gamma, by_triplet, first_row=0):
     return smoothed, target_weights, candidate_weights, target_hinge, slopes
 
 
-def assert_hinge(found, D, targets, candidates, gamma, by_triplet, first_row=0, rtol=1e-10):
-    smoothed, target_weights, candidate_weights, target_hinge, slopes = dense_hinge(
-        D, targets, candidates, gamma, by_triplet, first_row
+def slope_laplacian(targets, candidates, target_weights, candidate_weights):
+    """Laplacian of the weights of targets minus those of candidates, n x n."""
+    n = targets.indptr.size - 1
+    W = pattern_matrix(targets, target_weights, n)
+    return oracles.laplacian(W - pattern_matrix(candidates, candidate_weights, n))
+
+
+def assert_hinge(kernels, embedding, working, D, gamma, by_triplet, rtol=1e-10):
+    """Every field of the result; data are an identity matrix, so moments show each weight."""
+    targets, candidates = working.targets, working.candidates
+    smoothed, *weights, target_hinge, slopes = dense_hinge(
+        D, targets, candidates, gamma, by_triplet
     )
     active = sum(1.0 + D[i, j] - D[i, l] > 0.0 for i, j, l in slopes)
-    rows = first_row + np.repeat(np.arange(targets.indptr.size - 1), np.diff(targets.indptr))
+    laplacian = slope_laplacian(targets, candidates, *weights)
+    moments = {"": None, "data": laplacian, "coordinates": embedding.coordinates.T @ laplacian}
     close = {"rtol": rtol, "atol": rtol}
-    assert found.n_active == active > 0
-    np.testing.assert_allclose(found.smoothed, smoothed, **close)
-    np.testing.assert_allclose(found.exact, target_hinge.sum(), **close)
-    np.testing.assert_allclose(found.slope_sum, sum(slopes.values()), **close)
-    np.testing.assert_allclose(found.target_weights, target_weights, **close)
-    np.testing.assert_allclose(found.candidate_weights, candidate_weights, **close)
-    np.testing.assert_allclose(found.target_hinge, target_hinge, **close)
-    np.testing.assert_allclose(found.target_distances, D[rows, targets.indices], **close)
+    for name, moment in moments.items():
+        found = kernels.hinge(embedding, working, gamma, moment=name)
+        assert found.n_active == active > 0
+        np.testing.assert_allclose(found.smoothed, smoothed, **close)
+        np.testing.assert_allclose(found.exact, target_hinge.sum(), **close)
+        np.testing.assert_allclose(found.slope_sum, sum(slopes.values()), **close)
+        np.testing.assert_allclose(found.target_hinge, target_hinge, **close)
+        if moment is None:
+            assert found.moment is None
+        else:
+            assert found.moment.dtype == np.float64
+            atol = rtol * np.abs(moment).max()
+            np.testing.assert_allclose(found.moment, moment, rtol=rtol, atol=atol)
+
+
+def one_hot(Z, y, dtype=np.float64):
+    """Coordinates ``Z`` of data that are an identity matrix."""
+    kernels = host_kernels()
+    points = kernels.points(np.eye(y.size, dtype=dtype), class_start(y))
+    embedding = kernels.embed(points, np.asarray(Z, dtype=np.float64).T)
+    np.testing.assert_array_equal(embedding.coordinates, Z)
+    return kernels, embedding
 
 
 def toy(seed, dtype=np.float64):
@@ -91,15 +116,14 @@ def toy(seed, dtype=np.float64):
     Z = (0.7 * Z).astype(dtype)
     D = squared_distances(Z)
     targets, candidates = some_targets(D, y, seed), some_candidates(y, seed)
-    return *embedded(Z, y, dtype), D, y, targets, candidates
+    return *one_hot(Z, y, dtype), D, y, targets, candidates
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("seed", range(2))
 def test_without_multipliers(seed, gamma):
     kernels, embedding, D, _, targets, candidates = toy(seed)
-    found = kernels.hinge(embedding, WorkingSet(targets, candidates), gamma)
-    assert_hinge(found, D, targets, candidates, gamma, {})
+    assert_hinge(kernels, embedding, WorkingSet(targets, candidates), D, gamma, {})
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
@@ -107,57 +131,133 @@ def test_without_multipliers(seed, gamma):
 def test_with_multipliers(seed, gamma):
     kernels, embedding, D, y, targets, candidates = toy(seed)
     multipliers, by_triplet = some_multipliers(targets, y, seed)
-    found = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), gamma)
-    assert_hinge(found, D, targets, candidates, gamma, by_triplet)
+    working = WorkingSet(targets, candidates, multipliers)
+    assert_hinge(kernels, embedding, working, D, gamma, by_triplet)
 
 
 def test_float32_sums_in_float64():
     kernels, embedding, D, y, targets, candidates = toy(0, np.float32)
     multipliers, by_triplet = some_multipliers(targets, y, 0)
-    found = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), 0.3)
-    assert_hinge(found, D, targets, candidates, 0.3, by_triplet, rtol=1e-5)
+    working = WorkingSet(targets, candidates, multipliers)
+    assert_hinge(kernels, embedding, working, D, 0.3, by_triplet, rtol=1e-5)
 
 
-def test_a_block_of_rows():
-    kernels, embedding, D, _, targets, candidates = toy(3)
-    lo, hi = 20, 55
-    blocks = [
-        Pattern(
-            pattern.indptr[lo : hi + 1] - pattern.indptr[lo],
-            pattern.indices[pattern.indptr[lo] : pattern.indptr[hi]],
+def row_by_row_weights(Z, targets, candidates, gamma):
+    """Weights of both patterns, without multipliers, row by row."""
+    target_weights, candidate_weights = np.zeros(targets.size), np.zeros(candidates.size)
+    for i in range(len(Z)):
+        mine, theirs = (slice(p.indptr[i], p.indptr[i + 1]) for p in (targets, candidates))
+        near, far = (
+            ((Z[i] - Z[p.indices[part]]) ** 2).sum(axis=1)
+            for p, part in ((targets, mine), (candidates, theirs))
         )
-        for pattern in (targets, candidates)
-    ]
-    found = kernels.hinge(embedding, WorkingSet(*blocks), 0.1, first_row=lo)
-    assert_hinge(found, D, *blocks, 0.1, {}, first_row=lo)
+        a = np.clip((1.0 + near[:, None] - far) / gamma, 0.0, 1.0)
+        target_weights[mine], candidate_weights[theirs] = a.sum(axis=1), a.sum(axis=0)
+    return target_weights, candidate_weights
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-11), (np.float32, 1e-5)])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_moments_of_many_rows(dtype, rtol, offset):
+    """More rows than a tile; data that are not the coordinates, and far from zero."""
+    Z, y = sorted_blobs(1, [1500, 700], 3)
+    X = (Z + offset).astype(dtype)
+    rng = np.random.default_rng(2)
+    kernels, embedding = embedded(X, y, dtype)
+    embedding = kernels.embed(embedding.points, 0.5 * rng.standard_normal((2, 3)))
+    near = embedding.coordinates.astype(np.float64)
+    # About five targets and ten candidates a row.
+    number = y.size * rng.random((y.size, y.size))
+    targets = neighborhoods(same_class(y) & (number < 8.0))
+    candidates = neighborhoods(other_class(y) & (number < 20.0))
+    weights = row_by_row_weights(near, targets, candidates, 0.3)
+    laplacian = slope_laplacian(targets, candidates, *weights)
+    X = X.astype(np.float64)
+    for name, left in (("data", X), ("coordinates", near)):
+        found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.3, moment=name).moment
+        # Rows of a Laplacian sum to zero, so an offset takes no part.
+        expected = (left - left.mean(axis=0)).T @ laplacian @ (X - X.mean(axis=0))
+        size = np.abs(expected).max() * (1.0 + offset) ** (dtype is np.float32)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * size)
+
+
+@pytest.mark.parametrize("rows_at_a_time", [0, 1, 7, 80])
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 1e-5)])
+def test_target_hinges_of_blocks_of_rows(rows_at_a_time, dtype, rtol):
+    """The hinges of all impostors, however few rows there is room for."""
+    kernels, embedding, D, y, targets, _ = toy(3, dtype)
+    *_, expected, _ = dense_hinge(D, targets, neighborhoods(other_class(y)), 0.0, {})
+    assert (expected > 0).any()
+    reach = kernels.distances(embedding, targets, longest=True) + 1.0
+    assert (reach == -np.inf).any()
+    with room_for(kernels, rows_at_a_time * y.size):
+        for radius in (reach, 1.1 * reach, np.full(y.size, np.inf)):
+            found = kernels.target_hinges(embedding, targets, radius)
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
+    working = WorkingSet(targets, kernels.within(embedding, reach).found)
+    kept = kernels.hinge(embedding, working, 0.0).target_hinge
+    np.testing.assert_allclose(found, kept, rtol=rtol, atol=rtol)
+
+
+def test_target_hinges_within_a_radius():
+    """Impostors outside of it are not looked at."""
+    kernels, embedding, D, y, targets, _ = toy(4)
+    radius = np.quantile(D, 0.2, axis=1)
+    inside = neighborhoods(other_class(y) & (D < radius[:, None]))
+    *_, expected, _ = dense_hinge(D, targets, inside, 0.0, {})
+    found = kernels.target_hinges(embedding, targets, radius)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_target_hinges_without_targets():
+    kernels, embedding, _, y, _, _ = toy(0)
+    nobody = neighborhoods(np.zeros((y.size, y.size)))
+    found = kernels.target_hinges(embedding, nobody, np.full(y.size, -np.inf))
+    assert found.shape == (0,)
 
 
 def test_no_candidates():
     kernels, embedding, _, y, targets, _ = toy(0)
     nobody = Pattern(np.zeros(y.size + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-    found = kernels.hinge(embedding, WorkingSet(targets, nobody), 0.1)
-    assert (found.smoothed, found.exact, found.slope_sum, found.n_active) == (0.0, 0.0, 0.0, 0)
-    assert not found.target_weights.any()
-    assert kernels.slopes(embedding, WorkingSet(targets, nobody), 0.1).value.size == 0
+    for working in (WorkingSet(targets, nobody), kernels.working_set(targets, None)):
+        found = kernels.hinge(embedding, working, 0.1, moment="data")
+        assert (found.smoothed, found.exact, found.slope_sum, found.n_active) == (0.0, 0.0, 0.0, 0)
+        assert not found.moment.any()
+        assert found.target_hinge.shape == (targets.size,)
+        assert not found.target_hinge.any()
+        assert kernels.slopes(embedding, working, 0.1).value.size == 0
+
+
+def edge_laplacian(edges, n):
+    """Laplacian of a few weighted pairs, written entry by entry."""
+    found = np.zeros((n, n))
+    for (i, j), weight in edges.items():
+        for a, b in ((i, j), (j, i)):
+            found[a, a] += weight
+            found[a, b] -= weight
+    return found
 
 
 def test_known_answer():
     """Targets at distance 1 and 4, an impostor at distance 3: hinges -1 and 2."""
     Z = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, np.sqrt(3.0)]])
-    kernels, embedding = embedded(Z, np.array([0, 0, 0, 1]))
+    kernels, embedding = one_hot(Z, np.array([0, 0, 0, 1]))
     targets = Pattern(np.array([0, 2, 2, 2, 2]), np.array([1, 2], dtype=np.int32))
     candidates = Pattern(np.array([0, 1, 1, 1, 1]), np.array([3], dtype=np.int32))
-    found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.5)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.5, moment="data")
     np.testing.assert_allclose(found.target_hinge, [0.0, 2.0], atol=1e-12)
-    np.testing.assert_allclose(found.target_weights, [0.0, 1.0])
-    np.testing.assert_allclose(found.candidate_weights, [1.0])
+    expected = edge_laplacian({(0, 2): 1.0, (0, 3): -1.0}, 4)
+    np.testing.assert_allclose(found.moment, expected, atol=1e-12)
     np.testing.assert_allclose([found.exact, found.smoothed], [2.0, 2.0 - 0.25])
     assert found.n_active == 1
     multipliers = Multipliers(
         np.array([0, 1, 1, 1, 1]), np.array([3], "i4"), np.array([0], "i4"), np.array([1.0])
     )
-    found = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), 4.0)
-    np.testing.assert_allclose(found.target_weights, [0.75, 0.5])
+    working = WorkingSet(targets, candidates, multipliers)
+    found = kernels.hinge(embedding, working, 4.0, moment="data")
+    expected = edge_laplacian({(0, 1): 0.75, (0, 2): 0.5, (0, 3): -1.25}, 4)
+    np.testing.assert_allclose(found.moment, expected, atol=1e-12)
     np.testing.assert_allclose(found.smoothed, -0.75 - 2.0 * 0.0625 + 1.0 - 2.0 * 0.25)
 
 
@@ -186,10 +286,11 @@ def test_slopes_become_the_next_multipliers():
     """Taking slopes as multipliers: the smoothed value then has the same slopes at gamma -> inf."""
     kernels, embedding, _, _, targets, candidates = toy(2)
     multipliers = kernels.slopes(embedding, WorkingSet(targets, candidates), 0.5)
-    before = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.5)
-    after = kernels.hinge(embedding, WorkingSet(targets, candidates, multipliers), 1e12)
-    np.testing.assert_allclose(after.target_weights, before.target_weights, rtol=1e-9)
-    np.testing.assert_allclose(after.candidate_weights, before.candidate_weights, atol=1e-9)
+    before = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.5, moment="data")
+    working = WorkingSet(targets, candidates, multipliers)
+    after = kernels.hinge(embedding, working, 1e12, moment="data")
+    assert np.abs(before.moment).max() > 1.0
+    np.testing.assert_allclose(after.moment, before.moment, atol=1e-9)
 
 
 def test_many_tiles_agree_with_row_by_row_sums():
@@ -198,14 +299,16 @@ def test_many_tiles_agree_with_row_by_row_sums():
     D = squared_distances(Z)
     kernels, embedding = embedded(Z, y)
     targets = neighborhoods(nearest_targets(D, y, 2))
-    candidates = kernels.within(embedding, np.full(y.size, np.inf))
+    candidates = kernels.within(embedding, np.full(y.size, np.inf)).found
     assert candidates.size == 2 * 250 * 250
-    found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.2)
+    found = kernels.hinge(embedding, WorkingSet(targets, candidates), 0.2, moment="data")
     rows, columns = targets.pairs()
     h = np.where(other_class(y)[rows], 1.0 + D[rows, columns][:, None] - D[rows], -np.inf)
     np.testing.assert_allclose(found.target_hinge, np.maximum(h, 0.0).sum(axis=1), rtol=1e-10)
     slopes = np.clip(h / 0.2, 0.0, 1.0)
-    np.testing.assert_allclose(found.target_weights, slopes.sum(axis=1), rtol=1e-10)
+    W = pattern_matrix(targets, slopes.sum(axis=1), y.size)
+    np.subtract.at(W, rows, slopes)
+    np.testing.assert_allclose(found.moment, Z.T @ oracles.laplacian(W) @ Z, rtol=1e-9)
     multipliers = kernels.slopes(embedding, WorkingSet(targets, candidates), 0.2)
     assert multipliers.value.size == (slopes > 0.0).sum() > 4096
     np.testing.assert_allclose(multipliers.value.sum(), slopes.sum(), rtol=1e-10)

@@ -14,8 +14,10 @@ pytestmark = pytest.mark.usefixtures("device")
 DTYPES = [np.float64, np.float32]
 
 
-def any_other_row(n):
-    return ~np.eye(n, dtype=bool)
+def partners(kernels, embedding, k):
+    """Distances and row numbers of the nearest rows of the same class, as in ``nearest``."""
+    found = kernels.partners(embedding, k)
+    return found.distances, found.columns
 
 
 def assert_same_neighbors(found, expected, rtol=1e-10):
@@ -40,10 +42,10 @@ def test_lattice_ties_go_to_the_lowest_index(seed, class_sizes, n_features, k, d
     Z = lattice(seed, y.size, n_features, levels=3)
     kernels, embedding = embedded(Z, y, dtype)
     D = squared_distances(Z)
-    own = kernels.nearest(embedding, k, same_class=True)
+    own = partners(kernels, embedding, k)
     assert_same_neighbors(own, brute_force_nearest(D, same_class(y), k), rtol=0)
-    every = kernels.nearest(embedding, k, same_class=False)
-    assert_same_neighbors(every, brute_force_nearest(D, any_other_row(y.size), k), rtol=0)
+    every = kernels.nearest(embedding, Z, k)
+    assert_same_neighbors(every, brute_force_nearest(D, np.ones(D.shape, dtype=bool), k), rtol=0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,7 +54,7 @@ def test_extreme_scales_and_offsets(seed):
     Z = Z * np.array([1e-8, 1e-4, 1.0, 1e4, 1e8]) + np.array([0.0, 1e6, 1e6, -1e6, 1e6])
     kernels, embedding = embedded(Z, y)
     expected = brute_force_nearest(squared_distances(Z), same_class(y), 7)
-    assert_same_neighbors(kernels.nearest(embedding, 7, same_class=True), expected)
+    assert_same_neighbors(partners(kernels, embedding, 7), expected)
 
 
 def test_small_differences_at_a_large_offset():
@@ -60,7 +62,7 @@ def test_small_differences_at_a_large_offset():
     Z = 1e6 + 1e-3 * Z
     kernels, embedding = embedded(Z, y)
     expected = brute_force_nearest(squared_distances(Z), same_class(y), 5)
-    assert_same_neighbors(kernels.nearest(embedding, 5, same_class=True), expected)
+    assert_same_neighbors(partners(kernels, embedding, 5), expected)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])
@@ -69,7 +71,7 @@ def test_float32_finds_the_nearest_up_to_its_precision(scales, offset):
     Z, y = sorted_blobs(3, [150, 90], 3)
     Z = (Z * np.array(scales) + offset).astype(np.float32)
     kernels, embedding = embedded(Z, y, np.float32)
-    distances, indices = kernels.nearest(embedding, 6, same_class=True)
+    distances, indices = partners(kernels, embedding, 6)
     D = squared_distances(Z)
     expected, _ = brute_force_nearest(D, same_class(y), 6)
     np.testing.assert_allclose(distances, expected, rtol=1e-5)
@@ -82,7 +84,7 @@ def test_duplicated_rows(dtype):
     Z = np.tile(lattice(1, 20, 2, levels=10), (4, 1))
     kernels, embedding = embedded(Z, y, dtype)
     expected = brute_force_nearest(squared_distances(Z), same_class(y), 5)
-    found = kernels.nearest(embedding, 5, same_class=True)
+    found = partners(kernels, embedding, 5)
     assert_same_neighbors(found, expected, rtol=0)
     assert (found[0][:, 0] == 0).all()
 
@@ -90,7 +92,7 @@ def test_duplicated_rows(dtype):
 def test_short_rows_are_filled():
     Z, y = sorted_blobs(0, [1, 3, 10], 2)
     kernels, embedding = embedded(Z, y)
-    distances, indices = kernels.nearest(embedding, 4, same_class=True)
+    distances, indices = partners(kernels, embedding, 4)
     assert (indices[0] == -1).all()
     assert np.isinf(distances[0]).all()
     assert (indices[1:4, 2:] == -1).all()
@@ -108,14 +110,14 @@ def test_queries_see_all_rows(dtype):
     kernels, embedding = embedded(Z, y, dtype)
     D = ((queries[:, None] - Z[None]) ** 2).sum(axis=-1)
     expected = brute_force_nearest(D, np.ones(D.shape, dtype=bool), 6)
-    found = kernels.nearest(embedding, 6, same_class=False, queries=queries)
+    found = kernels.nearest(embedding, queries, 6)
     assert_same_neighbors(found, expected, rtol=0)
 
 
 def test_more_queries_neighbors_than_rows():
     Z, y = sorted_blobs(0, [2, 2], 2)
     kernels, embedding = embedded(Z, y)
-    distances, indices = kernels.nearest(embedding, 6, same_class=False, queries=Z[:2])
+    distances, indices = kernels.nearest(embedding, Z[:2], 6)
     assert (indices[:, 4:] == -1).all()
     assert np.isinf(distances[:, 4:]).all()
     assert (np.sort(indices[:, :4]) == np.arange(4)).all()
@@ -128,9 +130,9 @@ def test_several_tiles(dtype):
     Z = lattice(4, y.size, 2, levels=12)
     kernels, embedding = embedded(Z, y, dtype)
     expected = brute_force_nearest(squared_distances(Z), same_class(y), 4)
-    assert_same_neighbors(kernels.nearest(embedding, 4, same_class=True), expected, rtol=0)
+    assert_same_neighbors(partners(kernels, embedding, 4), expected, rtol=0)
     with config_context(working_memory=1):
-        small_tiles = kernels.nearest(embedding, 4, same_class=True)
+        small_tiles = partners(kernels, embedding, 4)
     assert_same_neighbors(small_tiles, expected, rtol=0)
 
 
@@ -138,8 +140,8 @@ def test_fewer_neighbors_are_a_prefix_of_more():
     """Distances equal up to their rounding to 37 bits tie for every k alike."""
     Z = np.array([[0.0], [1.0 + 1e-12], [1.0], [-3.0]])
     kernels, embedding = embedded(Z, np.zeros(4, dtype=int))
-    one = kernels.nearest(embedding, 1, same_class=True)[1]
-    two = kernels.nearest(embedding, 2, same_class=True)[1]
+    one = partners(kernels, embedding, 1)[1]
+    two = partners(kernels, embedding, 2)[1]
     np.testing.assert_array_equal(one[:, 0], two[:, 0])
 
 
@@ -152,6 +154,21 @@ def test_ties_survive_a_rotation(offset):
         Z = lattice(seed, y.size, 3)
         rotation = ortho_group.rvs(3, random_state=seed)
         points = kernels.points(Z + offset, np.array([0, 40, 80]))
-        found = kernels.nearest(kernels.embed(points, rotation), 3, same_class=True)
+        found = partners(kernels, kernels.embed(points, rotation), 3)
         expected = brute_force_nearest(squared_distances(Z), same_class(y), 3)
         assert_same_neighbors(found, expected)
+
+
+@pytest.mark.parametrize("class_sizes", [[30, 1, 20], [3, 2], [1, 1]])
+def test_the_same_partners_as_lists(class_sizes):
+    """Lists rise within a row, and say where each pair stands in the table."""
+    y = labels_of(class_sizes)
+    kernels, embedding = embedded(lattice(6, y.size, 2, levels=9), y)
+    found = kernels.partners(embedding, 4)
+    assert found.columns.shape == found.distances.shape == (y.size, 4)
+    assert found.distances.dtype == np.float64
+    rows, columns = found.pairs.pairs()
+    there = [(i, j) for i, row in enumerate(found.columns) for j in sorted(row[row >= 0])]
+    assert list(zip(rows, columns, strict=True)) == there
+    np.testing.assert_array_equal(found.position // 4, rows)
+    np.testing.assert_array_equal(found.columns.ravel()[found.position], columns)

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info
 from toy_data import embedded, neighborhoods, sorted_blobs
 
+from lnml.core.pairs import Edge
 from lnml.kernels.cpu import threads
 from lnml.kernels.tiles import row_tiles
 
@@ -117,22 +118,28 @@ def test_kernels_are_bitwise_equal_whatever_the_number_of_threads(dtype, monkeyp
     def everything():
         kernels, embedding = embedded(Z, y, dtype)
         z = embedding.coordinates
-        candidates = kernels.within(embedding, np.full(y.size, 2.0))
+        candidates = kernels.within(embedding, np.full(y.size, 2.0)).found
         working = kernels.working_set(targets, candidates)
-        terms = kernels.hinge(embedding, working, 0.1)
         slopes = kernels.slopes(embedding, working, 0.1)
-        product = kernels.slope_laplacian(working, terms, z)
+        values = kernels.distances(embedding, targets, longest=True)
+        edge = Edge(targets, by_class=np.array([0.5, 1.0, 2.0]), shared=True)
+        partners = kernels.partners(embedding, 3)
         return [
             fingerprint(z),
-            fingerprint(*kernels.nearest(embedding, 3, same_class=True)),
+            fingerprint(partners.columns, partners.distances),
+            fingerprint(*kernels.nearest(embedding, z[::5], 3)),
             fingerprint(candidates.indptr, candidates.indices),
-            fingerprint(*terms),
+            fingerprint(*kernels.hinge(embedding, working, 0.1, moment="coordinates")),
+            fingerprint(*kernels.hinge(embedding, working, 0.1, moment="data")),
+            fingerprint(kernels.target_hinges(embedding, targets, 1.0 + values)),
             fingerprint(slopes.indptr, slopes.impostor, slopes.slot, slopes.value),
-            fingerprint(product, kernels.gram(product, z)),
-            fingerprint(kernels.distances(embedding, candidates)),
-            fingerprint(kernels.log_normalizers(embedding)),
-            fingerprint(*kernels.softmax(embedding, np.ones(y.size), full=False)),
-            fingerprint(*kernels.softmax(embedding, np.ones(y.size), full=True)),
+            fingerprint(kernels.pair_scatter(embedding.points, values, np.ones(3))),
+            fingerprint(*kernels.edge_scatter(embedding.points, [edge])),
+            fingerprint(kernels.distances(embedding, candidates), values),
+            fingerprint(kernels.softmax_costs(embedding, targets)),
+            fingerprint(*kernels.softmax(embedding, None, full=None)),
+            fingerprint(*kernels.softmax(embedding, targets, full=False)),
+            fingerprint(*kernels.softmax(embedding, None, full=True)),
         ]
 
     results = []

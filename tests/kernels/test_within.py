@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from oracles import other_class, squared_distances
-from toy_data import embedded, lattice, pattern_matrix, sorted_blobs
+from devices import host, room_for
+from oracles import nearest_targets, other_class, squared_distances
+from toy_data import class_start, embedded, lattice, neighborhoods, pattern_matrix, sorted_blobs
 
 from lnml.core.pairs import TooManyPairs
+from lnml.kernels import get_kernels
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -51,7 +53,7 @@ def test_pairs_inside_the_radius(class_sizes, dtype, margin):
     kernels, embedding = embedded(Z, y, dtype)
     D = squared_distances(Z)
     radius = random_radius(D, 1)
-    assert_found_exactly(kernels.within(embedding, radius), D, y, radius, margin)
+    assert_found_exactly(kernels.within(embedding, radius).found, D, y, radius, margin)
 
 
 def test_almost_all_pairs():
@@ -60,26 +62,58 @@ def test_almost_all_pairs():
     kernels, embedding = embedded(Z, y)
     D = squared_distances(Z)
     radius = np.full(y.size, np.quantile(D, 0.99))
-    assert_found_exactly(kernels.within(embedding, radius), D, y, radius, 1e-6)
+    assert_found_exactly(kernels.within(embedding, radius).found, D, y, radius, 1e-6)
 
 
 def test_no_pair():
     Z, y = sorted_blobs(1, [20, 20], 2)
     kernels, embedding = embedded(Z, y)
-    pattern = kernels.within(embedding, np.full(y.size, -np.inf))
+    pattern = kernels.within(embedding, np.full(y.size, -np.inf)).found
     assert pattern.size == 0
     np.testing.assert_array_equal(pattern.indptr, np.zeros(y.size + 1))
 
 
-@pytest.mark.parametrize("rows", [(0, 1210), (0, 7), (299, 302), (250, 1100), (1209, 1210)])
-def test_range_of_rows(rows):
+def one_target(D, y):
+    """The nearest row of its class for every row, and how far the hinges of that pair reach."""
+    targets = neighborhoods(nearest_targets(D, y, 1))
+    rows, columns = targets.pairs()
+    reach = np.full(y.size, -np.inf)
+    reach[rows] = 1.0 + D[rows, columns]
+    return targets, reach
+
+
+def assert_same_hinges(kernels, embedding, D, y, radius, rtol=1e-10):
+    """Sums over the impostors inside of the radius, for one target pair a row."""
+    targets, reach = one_target(D, y)
+    inside = other_class(y) & (D < np.minimum(radius, reach)[:, None])
+    assert inside.any()
+    hinges = np.where(inside, reach[:, None] - D, 0.0).sum(axis=1)
+    rows, _ = targets.pairs()
+    found = kernels.target_hinges(embedding, targets, radius)
+    # Each hinge is a difference, as exact as its parts.
+    atol = rtol * (reach * (1 + inside.sum(axis=1)))[rows]
+    assert (np.abs(found - hinges[rows]) <= atol).all()
+
+
+def clear_radius(D):
+    """A radius for every row, in the widest gap between its 60th and 90th neighbour.
+
+    Infinite for an outlier: to float32 all rows are equally far from it.
+    """
+    near = np.sort(D, axis=1)[:, 60:90]
+    at = np.diff(near, axis=1).argmax(axis=1)
+    below, above = (near[np.arange(len(D)), place] for place in (at, at + 1))
+    return np.where(above > 1.001 * below, 0.5 * (below + above), np.inf)
+
+
+@pytest.mark.parametrize("rows_at_a_time", [1, 7, 300, 1000, 1210])
+def test_ranges_of_rows(rows_at_a_time):
+    """Blocks that begin and end inside of classes and tiles find what the whole search does."""
     Z, y = sorted_blobs(2, MANY, 4)
     kernels, embedding = embedded(Z, y)
-    radius = random_radius(squared_distances(Z), 2)
-    full = dense(kernels.within(embedding, radius), y.size)
-    part = kernels.within(embedding, radius, rows=rows)
-    assert_sorted_columns(part)
-    np.testing.assert_array_equal(dense(part, y.size), full[slice(*rows)])
+    D = squared_distances(Z)
+    with room_for(kernels, rows_at_a_time * y.size):
+        assert_same_hinges(kernels, embedding, D, y, random_radius(D, 2, share=0.02))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -92,7 +126,7 @@ def test_rounding_never_loses_a_pair(dtype):
     D = squared_distances(Z)
     radius = np.sort(D, axis=1)[:, 40]
     inside = (D < radius[:, None]) & other_class(y)
-    found = dense(kernels.within(embedding, radius), y.size)
+    found = dense(kernels.within(embedding, radius).found, y.size)
     assert (found | ~inside).all()
 
 
@@ -102,7 +136,7 @@ def test_extreme_scales():
     kernels, embedding = embedded(Z, y)
     D = squared_distances(Z)
     radius = random_radius(D, 4)
-    assert_found_exactly(kernels.within(embedding, radius), D, y, radius, 1e-6)
+    assert_found_exactly(kernels.within(embedding, radius).found, D, y, radius, 1e-6)
 
 
 def test_lattice_pairs_within_a_radius_between_two_levels():
@@ -110,20 +144,85 @@ def test_lattice_pairs_within_a_radius_between_two_levels():
     Z = lattice(5, y.size, 3)
     kernels, embedding = embedded(Z, y)
     D = squared_distances(Z)
-    found = dense(kernels.within(embedding, np.full(y.size, 2.5)), y.size)
+    found = dense(kernels.within(embedding, np.full(y.size, 2.5)).found, y.size)
     np.testing.assert_array_equal(found, (D < 2.5) & other_class(y))
 
 
-@pytest.mark.parametrize("rows", [None, (100, 400)])
-def test_too_many_pairs(rows):
+def test_too_many_pairs():
     Z, y = sorted_blobs(6, [300, 300], 2)
     kernels, embedding = embedded(Z, y)
     radius = np.full(y.size, 1.0)
-    size = kernels.within(embedding, radius, rows=rows).size
+    size = kernels.within(embedding, radius).found.size
     assert size > 1
-    assert kernels.within(embedding, radius, rows=rows, max_pairs=size).size == size
-    with pytest.raises(TooManyPairs):
-        kernels.within(embedding, radius, rows=rows, max_pairs=size - 1)
+    with room_for(kernels, size):
+        assert kernels.within(embedding, radius).found.size == size
+    with room_for(kernels, size - 1):
+        with pytest.raises(TooManyPairs, match=f"more than {size - 1:,} pairs") as raised:
+            kernels.within(embedding, radius)
+        assert raised.value.most == size - 1
+        assert kernels.within(embedding, radius, limited=False).found.size == size
+
+
+@pytest.fixture
+def searched():
+    """Kernels with what they hold on the device: an embedding, a radius, and a search."""
+    Z, y = sorted_blobs(7, [40, 1, 50], 3)
+    kernels = get_kernels()
+    embedding = kernels.embed(kernels.points(Z, class_start(y)), np.eye(3))
+    targets = kernels.pattern(neighborhoods(nearest_targets(squared_distances(Z), y, 2)))
+    radius = kernels.distances(embedding, targets, longest=True) + 1.0
+    return kernels, embedding, radius, kernels.within(embedding, radius)
+
+
+def test_what_a_search_remembers(searched):
+    _, embedding, radius, search = searched
+    assert search.made_at(np.eye(3))
+    assert not search.made_at(2.0 * np.eye(3))
+    np.testing.assert_array_equal(host(search.radius), host(radius))
+    # The one row of its class has no target.
+    assert host(radius)[40] == -np.inf
+    assert search.components is embedding.components
+
+
+@pytest.mark.parametrize("share, serves", [(0.99, True), (0.9995, False), (1.0, False)])
+def test_a_known_search_serves_a_smaller_radius(searched, share, serves):
+    """It must reach a little further than is needed, whatever the rounding."""
+    kernels, embedding, radius, search = searched
+    found = kernels.within(embedding, share * radius, known=search)
+    assert (found is search) == serves
+    if not serves:
+        np.testing.assert_array_equal(host(found.radius), host(share * radius))
+
+
+@pytest.mark.parametrize("share, serves", [(0.99, True), (0.9995, False), (1.5, False)])
+def test_a_known_search_serves_what_is_needed(searched, share, serves):
+    """The radius may be larger: that is how far to look if it does not."""
+    kernels, embedding, radius, search = searched
+    wished = 1.4 * radius
+    found = kernels.within(embedding, wished, known=search, needed=share * radius)
+    assert (found is search) == serves
+    expected = search if serves else kernels.within(embedding, wished)
+    np.testing.assert_array_equal(host(found.radius), host(expected.radius))
+    np.testing.assert_array_equal(host(found.found).indices, host(expected.found).indices)
+
+
+def test_one_row_that_needs_more_is_enough_to_search_again(searched):
+    kernels, embedding, radius, search = searched
+    needed = host(0.9 * radius).copy()
+    assert kernels.within(embedding, radius, known=search, needed=needed) is search
+    needed[3] = 1.1 * host(radius)[3]
+    found = kernels.within(embedding, np.maximum(host(radius), needed), known=search, needed=needed)
+    assert found is not search
+    needed[3] = -np.inf
+    assert kernels.within(embedding, radius, known=search, needed=needed) is search
+
+
+def test_a_known_search_takes_no_room(searched):
+    kernels, embedding, radius, search = searched
+    with room_for(kernels, 0):
+        assert kernels.within(embedding, 0.9 * radius, known=search) is search
+        with pytest.raises(TooManyPairs):
+            kernels.within(embedding, radius, known=search)
 
 
 @pytest.mark.parametrize("dtype, margin", [(np.float64, 1e-6), (np.float32, 1e-3)])
@@ -141,8 +240,6 @@ def test_leading_coordinates_lose_no_pair(monkeypatch, dtype, margin, scale, out
     kernels, embedding = embedded(Z, y, dtype)
     D = squared_distances(Z)
     radius = random_radius(D, 3)
-    assert_found_exactly(kernels.within(embedding, radius), D, y, radius, margin)
-    part = kernels.within(embedding, radius, rows=(280, 340))
-    whole = kernels.within(embedding, radius)
-    low, high = whole.indptr[280], whole.indptr[340]
-    np.testing.assert_array_equal(part.indices, whole.indices[low:high])
+    assert_found_exactly(kernels.within(embedding, radius).found, D, y, radius, margin)
+    with room_for(kernels, 60 * y.size):
+        assert_same_hinges(kernels, embedding, D, y, clear_radius(D), rtol=margin)

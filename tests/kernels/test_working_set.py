@@ -4,7 +4,7 @@ import numpy as np
 import oracles
 import pytest
 from oracles import nearest_targets, other_class, squared_distances
-from toy_data import embedded, neighborhoods, pattern_matrix, sorted_blobs
+from toy_data import embedded, neighborhoods, sorted_blobs
 
 from lnml.core.pairs import Multipliers, Pattern, WorkingSet
 from lnml.kernels import get_kernels
@@ -66,35 +66,44 @@ def calls(monkeypatch):
 
 def evaluate(kernels, embedding, working):
     """What one evaluation inside of a solver computes."""
-    terms = kernels.hinge(embedding, working, 0.3)
-    return terms, kernels.slope_laplacian(working, terms, embedding.coordinates)
+    return kernels.hinge(embedding, working, 0.3, moment="coordinates")
 
 
 @pytest.mark.usefixtures("device")
-def test_slope_laplacian_is_that_of_the_slopes():
+def test_the_moment_is_that_of_the_slopes():
+    """Slopes at triplets, summed here, against the moment of the same evaluation."""
     kernels, embedding, working = toy(1)
-    terms, found = evaluate(kernels, embedding, working)
+    slopes = kernels.slopes(embedding, working, 0.3)
     n = embedding.coordinates.shape[0]
-    W = pattern_matrix(working.targets, terms.target_weights, n)
-    W -= pattern_matrix(working.candidates, terms.candidate_weights, n)
-    expected = oracles.laplacian(W) @ embedding.coordinates
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
-    edges = [
-        (working.targets, terms.target_weights, 1.0),
-        (working.candidates, terms.candidate_weights, -1.0),
-    ]
-    np.testing.assert_array_equal(kernels.laplacian(edges, embedding.coordinates), found)
+    row = np.repeat(np.arange(n), np.diff(slopes.indptr))
+    target = working.targets.indices[working.targets.indptr[row] + slopes.slot]
+    W = np.zeros((n, n))
+    np.add.at(W, (row, target), slopes.value)
+    np.subtract.at(W, (row, slopes.impostor), slopes.value)
+    z, data = embedding.coordinates, embedding.points.data
+    found = evaluate(kernels, embedding, working).moment
+    np.testing.assert_allclose(found, z.T @ oracles.laplacian(W) @ data, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.usefixtures("device")
 def test_copies_give_the_same_result():
     kernels, embedding, working = toy(2)
-    terms, product = evaluate(kernels, embedding, working)
+    terms = evaluate(kernels, embedding, working)
     for other in (copied(working), copied(copied(working))):
-        other_terms, other_product = evaluate(kernels, embedding, other)
-        for mine, theirs in zip(terms, other_terms, strict=True):
+        for mine, theirs in zip(terms, evaluate(kernels, embedding, other), strict=True):
             np.testing.assert_array_equal(mine, theirs)
-        np.testing.assert_array_equal(product, other_product)
+
+
+@pytest.mark.usefixtures("device")
+def test_without_candidates_there_are_no_triplets():
+    """Also where multipliers are given: they are of triplets that are not looked at."""
+    kernels, embedding, working = toy(2)
+    made = kernels.working_set(working.targets, None, working.multipliers)
+    assert made.candidates.size == 0
+    assert made.multipliers.value.size == working.multipliers.value.size
+    terms = evaluate(kernels, embedding, made)
+    assert (terms.smoothed, terms.exact, terms.slope_sum, terms.n_active) == (0.0, 0.0, 0.0, 0)
+    assert not terms.moment.any()
 
 
 @pytest.mark.usefixtures("device")
@@ -171,3 +180,9 @@ def test_multipliers_are_aligned_for_each_type(on_torch):
     wide, narrow = (working.aligned_multipliers(d) for d in (torch.float64, torch.float32))
     assert torch.equal(wide.float(), narrow)
     assert wide.sum() == pytest.approx(float(working.multipliers.value.sum()))
+
+
+def test_without_a_moment_nothing_is_joined(on_torch, calls):
+    kernels, embedding, working = on_torch
+    assert kernels.hinge(embedding, working, 0.3).moment is None
+    assert calls == ["align"]

@@ -8,7 +8,8 @@ from sklearn.cluster import SpectralClustering
 from sklearn.neighbors import kneighbors_graph
 from sklearn.semi_supervised import LabelSpreading
 
-from lnml import LMNN, LNML, MCML, similarity_graph
+import lnml
+from lnml import LMNN, LNML, MCML, NCA, similarity_graph
 from lnml.datasets import load_dataset
 
 
@@ -119,7 +120,9 @@ def test_in_spectral_clustering_and_label_spreading(wine):
         ((-np.eye(3, k=1),), "negative"),
         ((np.full((2, 2), np.nan),), "non-finite"),
         ((LNML(),), "fit it first"),
-        ((MCML(),), "LNML"),
+        ((MCML(),), r"fit it first, or LNML\(MCML\(\)\)"),
+        ((NCA(),), r"NCA has no target_neighbors_.*: fit LNML\(LMNN\(\)\), or give kneighbors_gr"),
+        ((LMNN,), r"the class LMNN \(write LMNN\(\) instead\)"),
     ],
 )
 def test_bad_source(arguments, message):
@@ -135,6 +138,17 @@ def test_bad_use_of_a_model(wine):
         similarity_graph(model, X[:50])
     with pytest.raises(ValueError, match="weights must be"):
         similarity_graph(model, X, weights="heat")
+
+
+@pytest.mark.parametrize(("estimator", "other"), [(NCA(), "LMNN"), (MCML(), "MCML")])
+def test_advice_for_a_fitted_model_without_neighbours_works(wine, estimator, other):
+    X, y = (part[::4] for part in wine[:2])
+    model = estimator.set_params(tol=0.1).fit(X, y)
+    with pytest.raises(ValueError, match=rf"fit LNML\({other}\(\)\)"):
+        similarity_graph(model, X)
+    graph = kneighbors_graph(model.transform(X), 5, mode="distance")
+    assert similarity_graph(graph).nnz
+    assert similarity_graph(LNML(getattr(lnml, other)(tol=0.1)).fit(X, y), X).nnz
 
 
 def test_rows_that_list_only_copies_have_the_median_scale():

@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.exceptions import NotFittedError
 
+import lnml
 from lnml import LMNN, LNML, LNMLCV, MCML, AveragedMetric, least_trusted
 from lnml.datasets import load_dataset
 
@@ -104,11 +105,22 @@ def test_bad_input():
         least_trusted(LNML())
     with pytest.raises(TypeError, match=r"LNML\(LMNN\(\)\)"):
         least_trusted(LMNN().fit(X, y))
-    with pytest.raises(TypeError, match="fitted LNML"):
-        least_trusted(np.eye(3))
+    for source, got in ((np.eye(3), "ndarray"), (LNML, r"the class LNML \(write LNML\(\)")):
+        with pytest.raises(TypeError, match=f"a fitted LNML.*, got {got}"):
+            least_trusted(source)
     for n in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="n must be a whole number"):
             least_trusted(LNML().fit(X[:, :2], y), n)
+
+
+@pytest.mark.parametrize(("name", "other"), [("NCA", "LMNN"), ("ITML", "LMNN"), ("MCML", "MCML")])
+def test_advice_for_a_model_without_neighbourhoods_works(name, other):
+    """The same before a fit, which would not help, and after it."""
+    X, y = shuffled("iris")
+    for model in (getattr(lnml, name)(), getattr(lnml, name)(tol=0.1).fit(X, y)):
+        with pytest.raises(TypeError, match=rf"{name} learns no .*: fit LNML\({other}\(\)\)"):
+            least_trusted(model)
+    least_trusted(LNML(getattr(lnml, other)(tol=0.1)).fit(X, y))
 
 
 def test_ten_rows_by_default():

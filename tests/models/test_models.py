@@ -1,6 +1,5 @@
 """Model files: the same bits after a reload, and nothing but what was written is loaded."""
 
-import hashlib
 import json
 import struct
 from pathlib import Path
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_files import CHECKSUM, HEADER, checksum_of, metadata_of, rewritten
 from safetensors.numpy import load, save, save_file
 
 import lnml
@@ -19,11 +19,6 @@ from lnml.errors import InputError
 from lnml.learning.votes import cross_validated_votes
 from lnml.models import Model, fit_model, load_model, save_model
 from lnml.tables import Preparation, make_table
-
-# The two entries of a file's metadata.
-HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
-# What safetensors calls the types of arrays, and what NumPy does.
-TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8"}
 
 RNG = np.random.default_rng(0)
 N = 48
@@ -111,6 +106,23 @@ def test_older_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_row_is_left_out_once() -> None:
+    """Of three equal rows the others stay, in the table itself and among single rows."""
+    frame = pd.DataFrame({"x": [0.0, 0.0, 0.0, 5.0, 6.0], "kind": ["a", "b", "a", "b", "b"]})
+    model = fit_model(make_table(frame, "kind"), "euclidean", None, Preparation())
+    assert model.neighbors(frame, 1, without_self=True)[1].ravel().tolist() == [1, 0, 0, 4, 3]
+    single = frame.iloc[[1]]
+    assert model.neighbors(single, 2, without_self=True)[1].tolist() == [[0, 2]]
+    assert model.neighbors(single[["x"]], 2, without_self=True)[1].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("method", ["lmnn", "euclidean"])
+def test_rounding_does_not_hide_a_row(method: str) -> None:
+    model = fitted(method)
+    distances, _ = model.neighbors(TABLE.features.iloc[:7], 1)
+    assert model.is_same(distances).all()
+
+
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("models") / "a.model"
@@ -146,32 +158,6 @@ def test_cut_off_files_are_refused(tmp_path: Path, content: bytes, length: int) 
         load_model(path)
 
 
-def metadata_of(content: bytes) -> dict[str, str]:
-    size = struct.unpack("<Q", content[:8])[0]
-    return json.loads(content[8 : 8 + size])["__metadata__"]
-
-
-def checksum_of(content: bytes) -> str:
-    """SHA-256 of the JSON text, and of name, type, shape and bytes of every array by name."""
-    size = struct.unpack("<Q", content[:8])[0]
-    entries, data = json.loads(content[8 : 8 + size]), content[8 + size :]
-    digest = hashlib.sha256(entries.pop("__metadata__")[HEADER].encode())
-    for name, entry in sorted(entries.items()):
-        shape = str(tuple(entry["shape"]))
-        digest.update("\0".join(["", name, TYPES[entry["dtype"]], shape, ""]).encode())
-        digest.update(data[slice(*entry["data_offsets"])])
-    return digest.hexdigest()
-
-
-def rewritten(content: bytes, change) -> bytes:
-    """Return a file with other content and a right checksum, as a stranger could write it."""
-    header, arrays = json.loads(metadata_of(content)[HEADER]), dict(load(content))
-    change(header, arrays)
-    text = json.dumps(header)
-    unsigned = save(arrays, {HEADER: text})
-    return save(arrays, {HEADER: text, CHECKSUM: checksum_of(unsigned)})
-
-
 def test_checksum_is_that_of_text_names_types_shapes_and_bytes(content: bytes) -> None:
     assert metadata_of(content)[CHECKSUM] == checksum_of(content)
 
@@ -204,6 +190,7 @@ def put(part: str, **values):
 
 HOSTILE = {
     "infinite components": put("arrays", components=np.full((2, 2), np.inf)),
+    "rows that overflow": put("arrays", rows=np.full((N, 2), -1e200)),
     "components of another shape": put("arrays", components=np.eye(3)),
     "float32 components": put("arrays", components=np.eye(2, dtype=np.float32)),
     "rows of another shape": put("arrays", rows=np.zeros((N, 3))),
@@ -226,11 +213,30 @@ HOSTILE = {
     "k as a truth value": put("header", k=True),
     "k of no row": put("header", k=0),
     "k of more rows than there are": put("header", k=N + 1),
+    "a number for missing values": put("header", missing=[-999]),
     "label as number": put("header", label=3),
     "certificate as text": put("header", certificate="proved"),
     "certificate without arrays": put("header", certificate={"method": "lmnn", "limit": None}),
+    "parameters as text": lambda header, arrays: header["estimator"].update(parameters="k=3"),
+    "half a character": put("header", label="\ud800"),
+    "half a character in a name": put("fit", **{"\udfff": 1}),
+    "lists without end": put("fit", chosen={"a": json.loads("[" * 400 + "]" * 400)}),
     "empty header": lambda header, arrays: header.clear(),
 }
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F8_E5M2"])
+def test_types_that_numpy_lacks_are_refused(tmp_path: Path, content: bytes, dtype: str) -> None:
+    size = struct.unpack("<Q", content[:8])[0]
+    entries = json.loads(content[8 : 8 + size])
+    start, end = entries["components"]["data_offsets"]
+    width = 2 if dtype == "BF16" else 1
+    entries["components"].update(dtype=dtype, shape=[(end - start) // width])
+    text = json.dumps(entries).encode()
+    path = tmp_path / "a.model"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(InputError, match="damaged model"):
+        load_model(path)
 
 
 def test_k_is_stored_and_older_files_have_none(tmp_path: Path) -> None:
@@ -274,6 +280,32 @@ def test_what_does_not_hang_together_is_refused(tmp_path: Path, content: bytes, 
     path.write_bytes(rewritten(content, change))
     with pytest.raises(InputError, match="damaged"):
         load_model(path)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "arrays",
+    [{"components": 1e145 * np.eye(2)}, {"preparation.spreads": np.full(2, 1e-300)}],
+    ids=["components", "spreads"],
+)
+def test_rows_that_overflow_are_refused(tmp_path: Path, content: bytes, arrays: dict) -> None:
+    path = tmp_path / "hostile.model"
+    path.write_bytes(rewritten(content, put("arrays", **arrays)))
+    model = load_model(path)
+    frame = pd.DataFrame({"x": [0.0, 1e12], "z": 0.0, "color": "red"})
+    for ask in (model.transform, model.neighbors):
+        with pytest.raises(InputError, match=r"row 1, counted from 0.*overflow"):
+            ask(frame)
+
+
+def test_a_metric_that_overflows_is_no_model() -> None:
+    class Wild(LMNN):
+        def fit(self, X, y):
+            self.components_ = np.full((1, X.shape[1]), np.nan)
+            return self
+
+    with pytest.raises(InputError, match=r"row 0, counted from 0.*overflow"):
+        fit_model(TABLE, "wild", Wild(), Preparation())
 
 
 def test_later_format_names_the_version_to_install(tmp_path: Path, content: bytes) -> None:

@@ -6,7 +6,8 @@ from devices import host
 from oracles import nearest_targets, pull_scatter, same_class, squared_distances
 from toy_data import device_targets, sorted_blobs, training_set
 
-from lnml.objectives.conditioning import scale_pull, whiten_pull
+from lnml.core.pairs import Edge
+from lnml.objectives.conditioning import class_pull, scale_pull, whiten_pull
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -38,12 +39,11 @@ DATA = {
 }
 
 
-def conditioned(X, y, P=None, weights=None):
+def conditioned(X, y, P=None, **weights):
+    """Coordinates that whiten the pull of target pairs, or of classes."""
     training = training_set(X, y)
-    targets = None if P is None else device_targets(P)
-    if P is not None and weights is not None:
-        weights = training.kernels.arrays.array(weights)
-    return whiten_pull(training.kernels, training.points, targets, weights)
+    pull = class_pull(training.points) if P is None else Edge(device_targets(P), **weights)
+    return whiten_pull(training.kernels, training.points, pull)
 
 
 def toy(name, k=2):
@@ -114,14 +114,26 @@ def test_nearly_dependent_columns_are_whitened_too():
     np.testing.assert_allclose(pull_scatter(found.points.data, P), np.eye(4), atol=1e-6)
 
 
-def test_weighted_pairs():
-    X, y, P = toy("plain")
-    weights = np.random.default_rng(2).uniform(0.1, 2.0, int(P.sum()))
-    W = np.zeros_like(P)
-    W[np.nonzero(P)] = weights
-    found = conditioned(X, y, P, weights)
-    scatter = pull_scatter(found.points.data, W)
-    np.testing.assert_allclose(scatter, np.eye(4), atol=1e-9)
+@pytest.mark.parametrize("name", DATA)
+def test_pairs_that_share_the_weight_of_their_row(name):
+    X, y, P = toy(name, k=5)
+    P[np.random.default_rng(2).random(P.shape) < 0.4] = 0.0
+    sizes = P.sum(axis=1, keepdims=True)
+    assert np.unique(sizes).size > 3
+    found = conditioned(X, y, P, factor=0.7, shared=True)
+    scatter = pull_scatter(found.points.data, 0.7 * P / np.maximum(sizes, 1.0))
+    np.testing.assert_allclose(scatter, np.diag(found.pull), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["plain", "offset", "repeated"])
+def test_a_ridge_counts_like_a_pull_in_the_columns_as_given(name):
+    X, y, P = toy(name)
+    training, ridge = training_set(X, y), 0.3
+    found = whiten_pull(training.kernels, training.points, Edge(device_targets(P)), ridge)
+    together = pull_scatter(X, P) + ridge * np.eye(4)
+    np.testing.assert_allclose(found.matrix.T @ together @ found.matrix, np.eye(4), atol=1e-6)
+    np.testing.assert_array_equal(found.pull, 1.0)
+    np.testing.assert_allclose(found.matrix @ found.inverse, np.eye(4), atol=1e-9)
 
 
 def test_classes_as_targets_without_a_graph():
@@ -158,8 +170,8 @@ def test_scaling_gives_every_column_a_pull_of_one(name, classes):
     X, y, P = toy(name)
     training = training_set(X, y)
     P = 1.0 * same_class(y) if classes else P
-    targets, weights = (None, np.ones(len(SIZES))) if classes else (device_targets(P), None)
-    found = scale_pull(training.kernels, training.points, targets, weights)
+    pull = np.ones(len(SIZES)) if classes else Edge(device_targets(P))
+    found = scale_pull(training.kernels, training.points, pull)
     varying = np.ptp(X, axis=0) > 0
     scatter = found.matrix.T @ pull_scatter(X, P) @ found.matrix
     np.testing.assert_allclose(np.diag(scatter), 1.0, rtol=1e-6)

@@ -6,6 +6,7 @@ from oracles import lmnn_objective, nearest_targets, squared_distances
 from sdp import lmnn_optimum
 from toy_data import blobs, device_targets, in_class_order, training_set
 
+from lnml.core.pairs import Edge
 from lnml.objectives.conditioning import whiten_pull
 from lnml.objectives.lmnn import LMNNObjective, LMNNTask
 from lnml.solvers.problem import ObjectiveProblem
@@ -145,7 +146,7 @@ def test_bound_holds_at_any_metric_multipliers_and_smoothing(smoothing):
     P = nearest_targets(squared_distances(X), y, 2)
     optimum = lmnn_optimum(X, y, P, 0.4)
     training, targets = training_set(X, y), device_targets(P)
-    conditioning = whiten_pull(training.kernels, training.points, targets)
+    conditioning = whiten_pull(training.kernels, training.points, Edge(targets))
     task = LMNNTask(training.kernels, conditioning, targets, 0.4)
     rng = np.random.default_rng(12)
     bounds = []
@@ -165,7 +166,7 @@ def test_the_bound_of_a_working_set_holds_too():
     X, y = X[order], y[order]
     P = nearest_targets(squared_distances(X), y, 2)
     training, targets = training_set(X, y), device_targets(P)
-    conditioning = whiten_pull(training.kernels, training.points, targets)
+    conditioning = whiten_pull(training.kernels, training.points, Edge(targets))
     task = LMNNTask(training.kernels, conditioning, targets, 0.5)
     components = 2.0 * np.eye(3)
     task.search(5.0 * components, 0.1)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from devices import host, host_kernels
+from devices import host, host_kernels, room_for
 from oracles import (
     central_differences,
     lmnn_objective,
     lmnn_pair_costs,
     nearest_targets,
+    other_class,
     pull_scatter,
     same_class,
     smoothed_hinge,
@@ -15,14 +16,13 @@ from oracles import (
     triplets,
 )
 from scipy.optimize import minimize_scalar
-from sklearn import config_context
 from toy_data import class_start, device_targets, sorted_blobs, training_set
 
-from lnml.core.pairs import Multipliers
+from lnml.core.pairs import Edge, Multipliers
 from lnml.kernels import get_kernels
 from lnml.objectives.conditioning import Conditioning, whiten_pull
 from lnml.objectives.lmnn import LMNNObjective, LMNNTask
-from lnml.solvers.problem import ObjectiveProblem
+from lnml.objectives.triplet_task import count_triplets
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -35,7 +35,7 @@ def make_task(seed, push_weight=0.5, n_features=4, class_sizes=SIZES):
     P = nearest_targets(squared_distances(X), y, 3)
     targets = device_targets(P)
     training = training_set(X, y)
-    conditioning = whiten_pull(training.kernels, training.points, targets)
+    conditioning = whiten_pull(training.kernels, training.points, Edge(targets))
     task = LMNNTask(training.kernels, conditioning, targets, push_weight)
     return task, conditioning, X, y, P
 
@@ -123,14 +123,12 @@ def test_bound_is_a_feasible_dual_point_and_the_best_of_its_ray(push_weight, sca
 
 def test_multipliers_count_in_a_search():
     """Impostors just beyond the margin act while their multiplier is positive."""
-    task, *_ = make_task(3)
+    task, _, _, y, _ = make_task(3)
     components = random_components(task, 5)
     task.search(components, 0.5)
     task.update_multipliers(components, 0.5)
     value, gradient = task.smoothed(components, 0.5)
-    everybody = task.kernels.within(
-        task.kernels.embed(task.points, components), np.full(task.points.n_rows, np.inf)
-    )
+    everybody = device_targets(other_class(y))
     task.working = task.kernels.working_set(task.targets, everybody, task.working.multipliers)
     all_value, all_gradient = task.smoothed(components, 0.5)
     assert value == pytest.approx(all_value, rel=1e-12)
@@ -147,20 +145,24 @@ def test_pair_costs(push_weight, class_sizes):
     wanted = same_class(y) & (np.random.default_rng(5).random(D.shape) < 0.3)
     wanted[3] = False
     pairs = device_targets(wanted)
-    problem = ObjectiveProblem(LMNNObjective(training_set(X, y), push_weight), 1)
-    with config_context(working_memory=1):
-        costs = host(problem.pair_costs(components, pairs))
+    objective = LMNNObjective(training_set(X, y), push_weight)
+    with room_for(objective.training.kernels, 40_000):
+        costs = objective.pair_costs(components, pairs)
+    assert (costs.search is None) == (y.size > 100)
     expected = lmnn_pair_costs(D, y, push_weight)[host(pairs).pairs()]
-    np.testing.assert_allclose(costs, expected, rtol=1e-10)
-    assert problem.free_term(components) == 0.0
+    np.testing.assert_allclose(host(costs.values), expected, rtol=1e-10)
+    assert objective.free_term(components) == 0.0
 
 
-def test_largest_value_of_each_row():
-    pairs = device_targets(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]]))
-    largest = host_kernels().arrays.row_maximum
-    np.testing.assert_array_equal(largest(np.array([1.0, 5.0, 2.0]), pairs), [5, -np.inf, 2])
-    nobody = device_targets(np.zeros((2, 2)))
-    np.testing.assert_array_equal(largest(np.zeros(0), nobody), [-np.inf, -np.inf])
+def test_number_of_triplets():
+    y = np.repeat([0, 1, 2], [5, 1, 4])
+    P = nearest_targets(squared_distances(np.arange(10.0)[:, None] ** 2), y, 2)
+    P[2] = 0.0
+    points, targets = get_kernels().points(np.zeros((10, 1)), class_start(y)), device_targets(P)
+    assert count_triplets(points, targets, None) == len(triplets(P, y)[0])
+    # Given impostors: one beside the one target of a row.
+    given = device_targets(np.eye(10, k=5)[:, ::-1])
+    assert count_triplets(points, targets, given) == given.size
 
 
 def random_multipliers(P, y, seed):

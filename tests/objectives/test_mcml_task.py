@@ -16,7 +16,7 @@ from oracles import (
 )
 from toy_data import device_targets, sorted_blobs, training_set
 
-from lnml.objectives.conditioning import whiten_pull
+from lnml.objectives.conditioning import ideal_pull, whiten_pull
 from lnml.objectives.mcml import MCMLObjective, MCMLTask, target_counts
 from lnml.solvers.problem import ObjectiveProblem
 
@@ -31,14 +31,9 @@ def make_task(seed, k=None, n_features=3):
     training = training_set(X, y)
     P = same_class(y) * 1.0 if k is None else nearest_targets(squared_distances(X), y, k)
     targets = None if k is None else device_targets(P)
-    counts = target_counts(training, targets)
-    np.testing.assert_array_equal(host(counts), P.sum(axis=1))
-    weights = None
-    if k is not None:
-        sizes = host(counts)
-        weights = training.kernels.arrays.array(np.repeat(1.0 / np.maximum(sizes, 1), sizes))
-    conditioning = whiten_pull(training.kernels, training.points, targets, weights)
-    return MCMLTask(training.kernels, conditioning, counts), conditioning, X, y, P
+    pull = ideal_pull(training.points, targets)
+    conditioning = whiten_pull(training.kernels, training.points, pull)
+    return MCMLTask(training.kernels, conditioning, targets), conditioning, X, y, P
 
 
 def random_components(seed, n_rows, n_features=3, scale=1.0):
@@ -54,6 +49,16 @@ def test_gradient(k, n_rows, scale):
     _, gradient = task.value_and_gradient(components)
     expected = central_differences(lambda L: task.value_and_gradient(L)[0], components)
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 20])
+def test_rows_by_their_number_of_targets(k):
+    task, _, _, _, P = make_task(7, k)
+    sizes = P.sum(axis=1)
+    expected = {size: (sizes == size).sum() for size in sizes[sizes > 0]}
+    assert target_counts(task.kernels, task.points, task.targets) == expected
+    assert task.n_counted == (sizes > 0).sum()
+    assert task.log_sizes == pytest.approx(np.log(sizes[sizes > 0]).sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [None, 1, 3])

@@ -24,6 +24,7 @@ from toy_data import (
     training_set,
 )
 
+from lnml.core.pairs import Edge
 from lnml.kernels import get_kernels
 from lnml.objectives.conditioning import scale_pull, whiten_pull
 from lnml.objectives.mmc import GivenPairsObjective, MMCObjective, MMCTask
@@ -195,10 +196,9 @@ def make_task(seed, diagonal, k=None):
     X, y = sorted_blobs(seed, [12, 1, 15], 3)
     training = training_set(X, y)
     P = targets_of(X, y, k)
-    targets = None if k is None else device_targets(P)
-    weights = np.ones(3) if k is None else None
+    pull = np.ones(3) if k is None else Edge(device_targets(P))
     condition = scale_pull if diagonal else whiten_pull
-    conditioning = condition(training.kernels, training.points, targets, weights)
+    conditioning = condition(training.kernels, training.points, pull)
 
     def roots(L):
         return training.kernels.root_sums(training.kernels.embed(conditioning.points, L))

@@ -10,8 +10,9 @@ from toy_data import blobs, device_targets, small_dataset, training_set
 
 from lnml import LMNN, LNML, MCML, MMC, NCA, RelativeComparisons, SupportVectorMetric
 from lnml.certificates import verify
+from lnml.core.pairs import Edge
 from lnml.objectives import triplet_proof
-from lnml.objectives.conditioning import whiten_pull
+from lnml.objectives.conditioning import class_pull, whiten_pull
 from lnml.proofs.slopes import Slopes
 from lnml.solvers import path
 
@@ -74,7 +75,7 @@ def test_directions_of_any_size_are_kept_and_whitened(size):
     X, y = X[order], y[order]
     P = nearest_targets(squared_distances(X), y, 2)
     training = training_set(X, y)
-    found = whiten_pull(training.kernels, training.points, device_targets(P))
+    found = whiten_pull(training.kernels, training.points, Edge(device_targets(P)))
     assert found.matrix.shape == (3, 3)
     np.testing.assert_array_equal(found.pull, 1.0)
     exact = X.astype(np.longdouble) @ found.matrix.astype(np.longdouble)
@@ -85,12 +86,9 @@ def test_columns_that_depend_on_each_other_exactly_are_left_out():
     X, y = blobs(1, [14, 10], 3)
     X = np.c_[X, 2.0 * X[:, 0], np.round(X[:, 1], 3) + np.round(X[:, 2], 3), np.full(24, 3.0)]
     X[:, 1:3] = np.round(X[:, 1:3], 3)
-    found = whiten_pull(*vars_of(training_set(X[np.argsort(y, kind="stable")], np.sort(y))), None)
+    training = training_set(X[np.argsort(y, kind="stable")], np.sort(y))
+    found = whiten_pull(training.kernels, training.points, class_pull(training.points))
     assert found.matrix.shape == (6, 3)
-
-
-def vars_of(training):
-    return training.kernels, training.points
 
 
 @pytest.mark.parametrize("model", [LMNN(), LNML(), MCML(), MMC(), SupportVectorMetric()], ids=repr)

@@ -89,6 +89,7 @@ def test_on_a_device_all_methods_learn_from_all_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(
         LMNN, "fit", lambda self, X, y: (seen.append((self.device, len(X))), fit(self, X, y))[1]
     )
+    monkeypatch.setattr("lnml.evaluation.crossval.warm_up", lambda *_: None)
     data = replace(iris, shares={"LMNN": 0.5})
     run_data(data, tmp_path / "host", n_jobs=1)
     assert set(seen[:10]) == {(None, 67)}

@@ -9,11 +9,14 @@ import pytest
 
 from lnml.errors import InputError
 from lnml.tables import read_table
-from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.formats import read_frame
+from lnml.tables.reading import Reading
+from lnml.tables.sources import split_extension
+from lnml.tables.writing import write_matrix
 
 FRAME = pd.DataFrame(
     {
-        "length": [1.5, 0.1 + 0.2, np.nan, 4.0, -2e-7, 1e300],
+        "length": [1.5, 0.1 + 0.2, np.nan, 4.0, -2e-7, 1e150],
         "count": [3, 1, 4, 1, 5, 9],
         "color": ["red", "blue", None, "red", "blue", 'it\'s, "green"'],
         "species": ["a", "b", "a", "b", "a", "b"],
@@ -64,6 +67,25 @@ def test_formats_give_the_same_table(written: dict[str, Path]) -> None:
         ]
         assert table.labels.tolist() == FRAME["species"].tolist()
     assert len({table.fingerprint for table in tables.values()}) == 1
+
+
+def test_nominal_digits_of_arff_are_categories(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    lines = [
+        "@relation r",
+        "@attribute z {1, 2}",
+        "@attribute y {a, b}",
+        "@data",
+        *["1,a", "2,b"] * 3,
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    assert read_table(path, "y").features["z"].tolist() == ["1", "2"] * 3
+
+
+def test_numbers_as_text_in_parquet_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    FRAME.assign(length=FRAME["length"].map(str, na_action="ignore")).to_parquet(path)
+    assert read_table(path, "species").features["length"].equals(FRAME["length"])
 
 
 def test_npz_is_the_same_table_as_csv(tmp_path: Path) -> None:
@@ -158,8 +180,7 @@ def bad_bytes() -> dict[str, tuple[str, bytes, str]]:
     return {
         "empty": ("a.csv", b"", r"empty \(0 bytes\)"),
         "empty Parquet": ("a.parquet", b"", r"empty \(0 bytes\)"),
-        "Latin-1": ("a.csv", "x,y\né,a\n".encode("latin-1"), "not UTF-8"),
-        "UTF-16": ("a.csv", "x,y\n1,a\n".encode("utf-16"), "not UTF-8"),
+        "UTF-16 without its mark": ("a.csv", "x,y\n1,a\n".encode("utf-16-le"), "zero bytes"),
         "cut-off gzip": ("a.csv.gz", packed[:-20], "cannot be unpacked"),
         "no gzip": ("a.csv.gz", b"x,y\n1,a\n", "cannot be read"),
         "text as Parquet": ("a.parquet", b"x,y\n1,a\n" * 9, "not a Parquet file"),
@@ -197,12 +218,37 @@ def test_npz_that_does_not_fit(tmp_path: Path) -> None:
         "has shape": {"X": np.zeros(3)},
         "y has shape": {"X": np.zeros((3, 2)), "y": np.zeros(2)},
         "feature_names for": {"X": np.zeros((3, 2)), "feature_names": np.array(["a"])},
-        "plain arrays": {"X": np.array([[{}]], dtype=object)},
+        "array X holds Python objects": {"X": np.array([[{}]], dtype=object)},
+        "array y holds Python objects": {
+            "X": np.zeros((1, 2)),
+            "y": np.array(["a"], dtype=object),
+        },
+        "plain arrays": {"X": np.zeros((1, 2)), "y": np.array(["\ud800"])},
     }
     for message, arrays in cases.items():
         np.savez(tmp_path / "a.npz", **arrays)
         with pytest.raises(InputError, match=message):
             read_frame(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz"])
+def test_values_that_stand_for_missing_ones(tmp_path: Path, name: str) -> None:
+    X = np.array([[1.0, -999.0], [2.5, 4.0], [-999.0, 5.0], [3.0, 6.5]], dtype=np.float32)
+    frame = pd.DataFrame(X, columns=["p", "q"]).assign(y=["-999", "b", "-999", "b"])
+    write_matrix(tmp_path / name, frame, "y")
+    table = read_table(tmp_path / name, "y", reading=Reading(missing=("-999.0",)))
+    expected = np.where(X == -999.0, np.nan, X)
+    np.testing.assert_array_equal(table.features.to_numpy(), expected)
+    assert table.labels.tolist() == ["-999", "b", "-999", "b"]
+    assert table.missing == ("-999.0",)
+
+
+def test_words_that_stand_for_missing_values(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,q,y\n1,red,a\nnot known,9,b\n3,blue,a\n4,blue,b\n")
+    table = read_table(tmp_path / "a.csv", "y", reading=Reading(missing=("not known", "9")))
+    assert table.features["p"].tolist()[::2] == [1.0, 3.0]
+    assert table.features["p"].isna().tolist() == [False, True, False, False]
+    assert table.features["q"].isna().tolist() == [False, True, False, False]
 
 
 def test_sparse_arff(tmp_path: Path) -> None:
@@ -219,6 +265,6 @@ def test_missing_folder_and_unknown_extension(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="folder"):
         read_frame(tmp_path / "folder.csv")
-    for name in ("a.xlsx", "a", "a.npz.gz", ".csv"):
+    for name in ("a.xls", "a", "a.npz.gz", ".csv", "a.gz"):
         with pytest.raises(InputError, match="extension"):
-            table_extension(name)
+            split_extension(name)

@@ -106,11 +106,18 @@ def test_unknown_categories_are_zeros_and_counted() -> None:
 
 
 def test_numbers_stand_for_categories_of_digits() -> None:
-    train = pd.DataFrame({"floor": ["1", "2", "10"]})
+    train = pd.DataFrame({"floor": pd.Categorical(["1", "2", "10"])})
     test = pd.DataFrame({"floor": [10.0, np.nan, 2.0]})
     np.testing.assert_array_equal(
         Preparation().fit(train).transform(test), [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
     )
+
+
+def test_texts_are_what_they_were_in_the_training_part() -> None:
+    preparation = Preparation().fit(pd.DataFrame({"code": ["01", "a", "b"], "x": [1.0, 2.0, 3.0]}))
+    test = pd.DataFrame({"code": ["01", "1"], "x": ["2.5", None]})
+    np.testing.assert_array_equal(preparation.transform(test), [[2.5, 1, 0, 0], [2.0, 0, 0, 0]])
+    assert preparation.count_unknown(test) == {"code": 1}
 
 
 def test_scales_act_on_numbers_only() -> None:
@@ -145,7 +152,7 @@ def test_bad_use() -> None:
     plain = Preparation().fit(frame)
     with pytest.raises(InputError, match="1 of the 2 feature columns are missing: 'z'"):
         plain.transform(frame[["x"]])
-    with pytest.raises(InputError, match="holds text such as 'a'"):
+    with pytest.raises(InputError, match=r"holds text in 2 of 2 rows .*'a' in row 0"):
         plain.transform(frame.assign(x=["a", "b"]))
     with pytest.raises(InputError, match="scale must be one of"):
         Preparation(scale="log").fit(frame)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes
+from lnml.cli.app import keeping_folds, show, show_notes
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
+    Categories,
     Components,
     Data,
     Device,
     Drop,
+    DropClass,
     Force,
     Jobs,
     Label,
@@ -26,6 +29,7 @@ from lnml.cli.options import (
     read_voters,
 )
 from lnml.cli.progress import fold_bar
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 from lnml.files import atomic_output, check_output
 from lnml.registry import (
@@ -43,13 +47,24 @@ EXAMPLES = (
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
 )
 
+# What to do after an interruption.
+GO_ON = "run the same command again to go on"
+
+
+def _complete_names(incomplete: str) -> list[str]:
+    """Return what a list of methods that ends in the middle of a name may become."""
+    before, comma, _ = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in method_names()]
+
+
 Methods = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--methods",
         "-m",
         metavar="NAMES",
         help=f"Names separated by commas, from {', '.join(method_names())}.",
+        autocompletion=_complete_names,
         show_default="the eight methods of the paper and euclidean-scaled",
     ),
 ]
@@ -71,22 +86,36 @@ Report = Annotated[
         "-o",
         metavar="REPORT",
         help="HTML file to write; the JSON file beside it has the same name.",
-        show_default="name of DATA with .html, in this folder",
+        show_default="name of DATA, or stdin, with .html, in this folder",
+    ),
+]
+
+NoPictures = Annotated[
+    bool,
+    typer.Option(
+        "--no-pictures",
+        help="Leave out the pictures of the data and the rows whose labels look wrong, which come "
+        "from fits of their own.",
     ),
 ]
 
 
+@reads_tables
 def compare(
     data: Data,
+    reading: Any,
     label: Label = None,
-    methods: Methods = "",
+    methods: Methods = None,
     references: References = False,
     k: Voters = "1",
     folds: Folds = 10,
     scale: Scale = "none",
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    drop_class: DropClass = [],  # noqa: B006 - the same
+    categories: Categories = [],  # noqa: B006 - the same
     output: Report = None,
+    no_pictures: NoPictures = False,
     resume: Resume = None,
     jobs: Jobs = None,
     device: Device = None,
@@ -100,56 +129,93 @@ def compare(
     tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
     a JSON file. Classifiers that give no distance have a table of their own.
     """
-    page = output or Path(f"{data.name.split('.')[0]}.html")
-    stored = page.with_suffix(".json")
-    for path in (page, stored):
-        check_output(path, force=force)
+    page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
     place = check_device(device)
+    n_jobs = fold_jobs(jobs, place)
     from lnml.tables import read_table
+    from lnml.tables.telling import telling_notes
 
-    table = read_table(data, label, drop)
+    table = read_table(
+        data, label, drop, reading=reading, categories=categories, drop_classes=drop_class
+    )
     from lnml.cli.work import compare_table, provenance
+    from lnml.evaluation.problem import possible_folds
 
+    splits, about_folds = possible_folds(table.labels, folds, seed)
     settings = {
         "label": table.label,
-        "folds": folds,
+        "folds": len(splits),
         "k": voters,
         "scale": scale,
         "pca": pca,
         "dropped columns": ", ".join(drop) or None,
+        "dropped classes": ", ".join(drop_class) or None,
+        "columns of categories": ", ".join(categories) or None,
+        "read as missing": ", ".join(reading.missing) or None,
         "seed": seed,
         "device": place,
     }
-    with fold_bar(data.name, quiet=quiet) as progress:
-        found, portrait = compare_table(
-            table, keys, settings, folder=resume, n_jobs=fold_jobs(jobs, place), progress=progress
-        )
-    show_notes(table.notes, quiet=quiet)
-    origin = provenance(settings)
-    _write(page, stored, found, portrait, origin, table.notes)
+    work: Any = {"folder": resume, "n_jobs": n_jobs, "pictures": not no_pictures}
+    with keeping_folds(resume, GO_ON), fold_bar(data.name, quiet=quiet) as progress:
+        found, portrait = compare_table(table, splits, keys, settings, progress=progress, **work)
+    notes, doubts = (*table.notes, *about_folds), telling_notes(table)
+    show_notes((*notes, *doubts), quiet=quiet)
+    said = {"notes": notes, "warnings": doubts}
+    _write(page, stored, found, portrait, provenance(settings), **said, force=force)
     if not quiet:
-        print(_summary(found, voters, page, stored))
+        show(_summary(found, voters, page, stored))
 
 
-def _method_keys(names: str, scale: str, references: bool) -> list[str]:
-    named = [key.strip() for key in names.split(",") if key.strip()]
-    keys = check_methods(named) if named else list(compared_by_default(scale))
+def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
+    """Return the names of report and results, or say why these cannot be written."""
+    name = "stdin" if str(data) == "-" else data.name.split(".")[0]
+    page = output or Path(f"{name}.html")
+    stored = page.with_suffix(".json")
+    if page.suffix.lower() == stored.suffix:
+        raise InputError(
+            f"{page}: the report is an HTML page; the results beside it are called {stored}: "
+            f"write -o {page.with_suffix('.html')}"
+        )
+    for path in (page, stored):
+        check_output(path, force=force, inputs=[data])
+    return page, stored
+
+
+def _method_keys(names: str | None, scale: str, references: bool) -> list[str]:
+    if names is None:
+        keys = list(compared_by_default(scale))
+    else:
+        named = [key.strip() for key in names.split(",") if key.strip()]
+        if not named:
+            raise InputError(
+                f"--methods {names!r} names no method: leave it out to compare the usual ones, or "
+                f"name some of {', '.join(method_names())}"
+            )
+        keys = check_methods(named)
     if all(find_method(key).classifier for key in keys):
         raise InputError(f"{', '.join(keys)}: no distance to compare; name at least one as well")
     return [*keys, *(m.key for m in CLASSIFIERS if references and m.key not in keys)]
 
 
 def _write(
-    page: Path, stored: Path, found: Any, portrait: Any, origin: Any, notes: tuple[str, ...]
+    page: Path,
+    stored: Path,
+    found: Any,
+    portrait: Any,
+    origin: Any,
+    *,
+    notes: Sequence[str],
+    warnings: Sequence[str],
+    force: bool,
 ) -> None:
     from dataclasses import asdict
 
     from lnml.report.page import write_report
 
     content = {"provenance": asdict(origin), "comparison": found.to_json()}
-    with atomic_output(stored) as temporary:
+    with atomic_output(stored, replace=force) as temporary:
         temporary.write_text(json.dumps(content), encoding="utf-8")
     try:
         write_report(
@@ -158,6 +224,8 @@ def _write(
             portraits={} if portrait is None else {found.data.name: portrait},
             provenance=origin,
             notes=notes,
+            warnings=warnings,
+            replace=force,
         )
     except BaseException:
         stored.unlink(missing_ok=True)

@@ -8,14 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from lnml.cli.app import show_notes, show_warnings
+from lnml.cli.app import show, show_notes, show_warnings
 from lnml.cli.device import check_device
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.cli.options import (
+    Categories,
     Components,
     Data,
     Device,
     Drop,
+    DropClass,
     Force,
     Label,
     Quiet,
@@ -24,6 +26,7 @@ from lnml.cli.options import (
     read_voters,
 )
 from lnml.cli.progress import live_line
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError
 from lnml.files import check_output
 from lnml.registry import DEFAULT_METHOD, check_methods, find_method
@@ -43,6 +46,7 @@ Method = Annotated[
         "-m",
         metavar="NAME",
         help=f"One of {', '.join(NAMES)}.",
+        autocompletion=lambda: list(NAMES),
         show_default=f"{DEFAULT_METHOD}; {SIZED_METHOD} if sizes are given",
     ),
 ]
@@ -54,8 +58,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def fit(
     data: Data,
+    reading: Any,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False),
@@ -81,6 +87,8 @@ def fit(
     scale: ScaleOfMethod = None,
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
+    drop_class: DropClass = [],  # noqa: B006 - the same
+    categories: Categories = [],  # noqa: B006 - the same
     seed: Seed = 0,
     device: Device = None,
     force: Force = False,
@@ -91,16 +99,19 @@ def fit(
     The file holds the metric, the rules that turn columns into numbers, and
     the training rows in the learned space. It is safe to load from strangers.
     """
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=[data])
     given = {"k_min": k_min, "k_av": k_av, "k_max": k_max}
     sizes = {name: size for name, size in given.items() if size is not None}
-    method = method or (SIZED_METHOD if sizes else DEFAULT_METHOD)
+    if method is None:
+        method = SIZED_METHOD if sizes else DEFAULT_METHOD
     check_methods([method])
     voters = None if k is None else read_voters(k)
     place = check_device(device)
     from lnml.tables import Preparation, read_table
 
-    table = read_table(data, label, drop)
+    table = read_table(
+        data, label, drop, reading=reading, categories=categories, drop_classes=drop_class
+    )
     estimator = make_estimator(method, sizes, seed, place)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -111,9 +122,9 @@ def fit(
     show_warnings(caught)
     from lnml.models import save_model
 
-    save_model(output, model)
+    save_model(output, model, replace=force)
     if not quiet:
-        print(_summary(model, output))
+        show(_summary(model, output))
 
 
 def _default_scale(method: str) -> str:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lnml.cli.app import show
 from lnml.cli.options import FORMATS, ModelFile
+from lnml.cli.reading import reads_tables
+from lnml.core.text import visible
 from lnml.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,8 +25,10 @@ EXAMPLES = (
 )
 
 
+@reads_tables
 def info(
     model: ModelFile,
+    reading: Any,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         Path | None,
@@ -40,11 +45,11 @@ def info(
     With --verify, all sums behind the proof of optimality are computed again from DATA. The exit
     code is 1 if the proof does not hold.
     """
-    from lnml.models import load_model
+    from lnml.models import load_table_model
 
-    fitted = load_model(model)
+    fitted = load_table_model(model)
     if verify is not None:
-        _verify(fitted, model, verify, as_json)
+        _verify(fitted, model, verify, reading, as_json)
         return
     facts = _facts(fitted)
     if as_json:
@@ -63,7 +68,7 @@ def _show(facts: dict[str, Any]) -> None:
     Console().print(grid)
 
 
-def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
+def _verify(fitted: Any, model: Path, data: Path, reading: Any, as_json: bool) -> None:
     """Check a model's certificate against the table it was fitted on, and say what came out."""
     from lnml.certificates import verify
 
@@ -73,12 +78,12 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
             f"none, nor has a fit that proved nothing; LMNN, MCML, MMC, ITML, support-vector, "
             f"relative and learned neighbourhoods with these do: fit again with one of them"
         )
-    table = _training_table(fitted, model, data)
+    table = _training_table(fitted, model, data, reading)
     found = verify(fitted.certificate, fitted.preparation.transform(table.features), table.labels)
     if as_json:
         print(json.dumps(_findings(found, fitted.certificate.about), indent=1))
     elif found.holds:
-        print(f"The proof holds. {fitted.certificate.about}")
+        show(f"The proof holds. {fitted.certificate.about}")
         _show(
             {
                 "objective": f"{found.objective:.15g}, exact to {found.objective_error:.1e}",
@@ -87,19 +92,26 @@ def _verify(fitted: Any, model: Path, data: Path, as_json: bool) -> None:
             }
         )
     if not found.holds:
-        print(f"lnml: the proof does not hold: {found.reason}", file=sys.stderr)
+        print(f"lnml: the proof does not hold: {visible(found.reason)}", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _training_table(fitted: Any, model: Path, data: Path) -> Any:
+def _training_table(fitted: Any, model: Path, data: Path, reading: Any) -> Any:
     """Read DATA with the columns that the model uses; it must be the training table."""
     from lnml.tables import make_table
     from lnml.tables.formats import read_frame
+    from lnml.tables.table import label_texts
 
-    frame = read_frame(data, text_columns=(fitted.label,))
-    used = {fitted.label, *(column.name for column in fitted.preparation.columns_)}
-    unused = [name for name in frame.columns if name not in used]
-    table = make_table(frame, fitted.label, name=data.name, drop=unused)
+    frame = read_frame(data, (fitted.label,), reading.with_missing(fitted.missing))
+    kinds = {column.name: column.kind for column in fitted.preparation.columns_}
+    unused = [name for name in frame.columns if name not in kinds and name != fitted.label]
+    known = [name for name in frame.columns if kinds.get(name) == "categories"]
+    found = set(label_texts(frame[fitted.label])) if fitted.label in frame else set()
+    # The fit may have left classes out; a table that lacks one of the others is another.
+    others = found.difference(fitted.classes) if found.issuperset(fitted.classes) else ()
+    table = make_table(
+        frame, fitted.label, name=data.name, drop=unused, categories=known, drop_classes=others
+    )
     if table.fingerprint != fitted.data["fingerprint"]:
         raise InputError(
             f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "
@@ -132,6 +144,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "label": model.label,
         "classes": model.class_sizes,
         "columns": columns,
+        "read_as_missing": list(model.missing) or None,
         "scale": preparation.scale,
         "pca": preparation.pca,
         "components": list(model.components.shape),
@@ -153,13 +166,15 @@ def _plain(value: Any) -> str:
     if value is None or value == {}:
         return "none"
     if isinstance(value, dict):
-        if set(value) == {"class", "parameters"}:
-            inner = ", ".join(f"{name}={_plain(v)}" for name, v in value["parameters"].items())
-            return f"{value['class']}({inner})"
-        return "\n".join(f"{name}: {_plain(v)}" for name, v in value.items())
+        if set(value) == {"class", "parameters"} and isinstance(value["parameters"], dict):
+            inner = ", ".join(
+                f"{visible(name)}={_plain(v)}" for name, v in value["parameters"].items()
+            )
+            return f"{visible(value['class'])}({inner})"
+        return "\n".join(f"{visible(name)}: {_plain(v)}" for name, v in value.items())
     if isinstance(value, list):
         shown = [_plain(item) for item in value[:10]]
         return ", ".join(shown) + (f", ... ({len(value)})" if len(value) > 10 else "")
     if isinstance(value, float):
         return f"{value:.6g}"
-    return str(value)
+    return visible(str(value))

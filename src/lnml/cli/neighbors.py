@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,9 @@ import typer
 
 from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
-from lnml.cli.transform import show_unknown
+from lnml.cli.reading import reads_tables
+from lnml.cli.transform import read_queries
+from lnml.core.text import visible
 from lnml.errors import InputError, require
 from lnml.files import atomic_output, check_output
 
@@ -22,11 +25,14 @@ EXAMPLES = (
     "lnml neighbors iris.model new.csv -k 3",
     "lnml neighbors iris.model new.csv -o nearest.json",
     "lnml neighbors iris.model new.csv | head",
+    "lnml neighbors iris.model iris.csv --without-self   (rows of the training table)",
 )
 
 
+@reads_tables
 def neighbors(
     model: ModelFile,
+    reading: Any,
     query: Annotated[
         Path,
         typer.Argument(metavar="QUERY", help=f"Rows to look up: {FORMATS}.", show_default=False),
@@ -46,10 +52,17 @@ def neighbors(
             "--output",
             "-o",
             metavar="OUT",
-            help="Write all rows to a .csv or .json file.",
+            help="Write all rows to a .csv or .json file, or with - as CSV to standard output.",
             show_default=False,
         ),
     ] = None,
+    without_self: Annotated[
+        bool,
+        typer.Option(
+            "--without-self",
+            help="Leave out the training row that a row of QUERY is itself (one at distance 0).",
+        ),
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -59,26 +72,31 @@ def neighbors(
     that most of the K neighbours have; if labels tie, the nearest row decides. A
     terminal shows the first rows as a table; a pipe receives all rows as CSV.
     """
-    from lnml.models import load_model
-    from lnml.tables.formats import read_frame
+    from lnml.models import load_table_model
 
-    if output is not None:
-        if output.suffix.lower() not in (".csv", ".json"):
-            raise InputError(f"{output}: neighbours are written to .csv or .json")
-        check_output(output, force=force)
-    fitted = load_model(model)
-    frame = read_frame(query, text_columns=(fitted.label,))
-    show_unknown(fitted, frame, quiet)
-    distances, rows = fitted.neighbors(frame, k)
+    path = None if str(output) == "-" else output
+    if path is not None:
+        _check_output(path, force, inputs=[model, query])
+    fitted = load_table_model(model)
+    frame = read_queries(fitted, query, reading, quiet)
+    distances, rows = fitted.neighbors(frame, k, without_self=without_self)
     predicted = fitted.vote(rows)
     table = _long_table(distances, rows, fitted.labels, predicted)
-    if output is not None:
-        _write(output, table)
-    elif sys.stdout.isatty():
+    if path is not None:
+        _write(path, table, force)
+    elif output is None and sys.stdout.isatty():
         _show(table, rows.shape[1])
     else:
         print(table.to_csv(index=False), end="")
+    if not without_self:
+        show_notes(_found_themselves(fitted, distances), quiet=quiet)
     show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)
+
+
+def _check_output(path: Path, force: bool, inputs: Sequence[Path]) -> None:
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise InputError(f"{path}: neighbours are written to .csv or .json")
+    check_output(path, force=force, inputs=inputs)
 
 
 def _long_table(distances: Any, rows: Any, labels: Any, predicted: Any) -> Any:
@@ -96,8 +114,8 @@ def _long_table(distances: Any, rows: Any, labels: Any, predicted: Any) -> Any:
     )
 
 
-def _write(path: Path, table: Any) -> None:
-    with atomic_output(path) as temporary:
+def _write(path: Path, table: Any, force: bool) -> None:
+    with atomic_output(path, replace=force) as temporary:
         if path.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)
             return
@@ -115,17 +133,22 @@ def _write(path: Path, table: Any) -> None:
 def _show(table: Any, k: int) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
+    from rich.text import Text
+
+    def cell(label: str) -> Text:
+        # A plain string would be read as markup.
+        return Text(visible(label))
 
     grid = Grid("query", "predicted", "rank", "row", "distance", "label")
     for line in table.head(SHOWN * k).itertuples():
         first = line.rank == 1
         grid.add_row(
             str(line.query) if first else "",
-            line.predicted if first else "",
+            cell(line.predicted if first else ""),
             str(line.rank),
             str(line.row),
             f"{line.distance:.4g}",
-            line.label,
+            cell(line.label),
             end_section=line.rank == k,
         )
     console = Console()
@@ -133,6 +156,17 @@ def _show(table: Any, k: int) -> None:
     hidden = len(table) // k - SHOWN
     if hidden > 0:
         console.print(f"{hidden} more rows: write all with -o FILE.csv or FILE.json")
+
+
+def _found_themselves(fitted: Any, distances: Any) -> list[str]:
+    """How many rows seem to be training rows."""
+    count = int(fitted.is_same(distances[:, 0]).sum())
+    if not count:
+        return []
+    return [
+        f"{count} of {len(distances)} rows have a training row at distance 0: they seem to be rows "
+        f"of the training table, and vote for themselves; --without-self leaves them out"
+    ]
 
 
 def _accuracy(label: str, frame: Any, predicted: Any) -> list[str]:

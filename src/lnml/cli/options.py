@@ -9,7 +9,7 @@ import typer
 
 from lnml.errors import InputError
 
-FORMATS = "CSV, TSV, Parquet, ARFF or NPZ"
+FORMATS = "CSV, TSV, Parquet, ARFF, NPZ, NPY, svmlight or XLSX, or - for standard input"
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help=f"Table with labels: {FORMATS}.", show_default=False)
@@ -26,7 +26,7 @@ Label = Annotated[
         "--label",
         "-l",
         metavar="COLUMN",
-        help="Column that holds the classes. An NPZ file needs none: its array y is taken.",
+        help="Column that holds the classes. NPZ and svmlight files need none: y is taken.",
         show_default=False,
     ),
 ]
@@ -36,9 +36,32 @@ Drop = Annotated[
         "--drop", metavar="COLUMN", help="Column to leave out; may be repeated.", show_default=False
     ),
 ]
+DropClass = Annotated[
+    list[str],
+    typer.Option(
+        "--drop-class",
+        metavar="LABEL",
+        help="Class whose rows to leave out; may be repeated.",
+        show_default=False,
+    ),
+]
+Categories = Annotated[
+    list[str],
+    typer.Option(
+        "--categories",
+        metavar="COLUMN",
+        help="Column whose values are categories, also where they are numbers; may be repeated.",
+        show_default=False,
+    ),
+]
 _SCALES = "none|standard|minmax"
 _SCALE_HELP = "Leave columns of numbers as they are, or scale to mean 0, variance 1, or to 0..1."
-Scale = Annotated[str, typer.Option("--scale", metavar=_SCALES, help=_SCALE_HELP)]
+Scale = Annotated[
+    str,
+    typer.Option(
+        "--scale", metavar=_SCALES, help=_SCALE_HELP, autocompletion=lambda: _SCALES.split("|")
+    ),
+]
 ScaleOfMethod = Annotated[
     str | None,
     typer.Option(
@@ -46,6 +69,7 @@ ScaleOfMethod = Annotated[
         metavar=_SCALES,
         help=_SCALE_HELP,
         show_default="the method's own, or none",
+        autocompletion=lambda: _SCALES.split("|"),
     ),
 ]
 Components = Annotated[

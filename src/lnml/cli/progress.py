@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lnml.core.text import visible
+
 
 @contextmanager
 def live_line(text: str, *, quiet: bool = False) -> Iterator[Callable[[Any], None] | None]:
@@ -19,15 +21,17 @@ def live_line(text: str, *, quiet: bool = False) -> Iterator[Callable[[Any], Non
         What is being done.
     """
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
-    with console.status(text) as status:
+    shown = Text(visible(text))
+    with console.status(shown) as status:
 
         def update(state: Any) -> None:
-            status.update(f"{text}{describe(state.record)}")
+            status.update(shown + describe(state.record))
 
         yield update
 
@@ -70,7 +74,7 @@ def fold_bar(text: str, *, quiet: bool = False) -> Iterator[Callable[[int, int],
         yield None
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("fits"),
@@ -79,5 +83,5 @@ def fold_bar(text: str, *, quiet: bool = False) -> Iterator[Callable[[int, int],
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(text, total=None)
+        task = bar.add_task(visible(text), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from lnml.cli.app import keeping_folds, show
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import Device, Force, Jobs, Quiet, Seed
 from lnml.cli.progress import fold_bar
@@ -55,14 +55,19 @@ def study(
     environment variable LNML_DATA names; Isolet and MNIST are fetched from OpenML otherwise.
     On a GPU all methods learn from all rows of MNIST. On a CPU NCA and MCML learn from a tenth.
     """
+    if resume and force:
+        raise InputError("--resume keeps finished folds, --force starts anew: give one of them")
     place = check_device(device)
-    folder = _folder(output, resume, force)
     from lnml.cli.work import provenance
     from lnml.study.pages import chosen_data, write_study
-    from lnml.study.run import run_study
+    from lnml.study.run import clear_study, run_study
 
     chosen = chosen_data(data, everything)
-    with warnings.catch_warnings():
+    folder = _folder(output, resume or force)
+    if force:
+        clear_study(folder / "folds")
+    go_on = "run the same command with --resume to go on"
+    with keeping_folds(folder / "folds", go_on), warnings.catch_warnings():
         # Fits that did not converge are counted and shown with the results.
         warnings.simplefilter("ignore")
         found = run_study(
@@ -73,27 +78,24 @@ def study(
             device=place,
             bar=lambda title: fold_bar(title, quiet=quiet),
         )
-    names = ", ".join(d.name for d in chosen)
+    names = ", ".join(d.name for d in found.found)
     settings = {"data": names, "folds": 10, "k": 1, "seed": seed, "device": place}
-    written = write_study(folder, found, provenance(settings))
+    written = write_study(folder, found, provenance(settings), replace=resume or force)
     if not quiet:
-        print(written)
+        show(written)
 
 
-def _folder(output: Path, resume: bool, force: bool) -> Any:
+def _folder(output: Path, used: bool) -> Path:
     """Make the folder for results, or say why it cannot be used."""
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file: name a folder")
-    if output.is_dir() and any(output.iterdir()):
-        if force:
-            shutil.rmtree(output / "folds", ignore_errors=True)
-        elif not resume:
+    try:
+        if output.is_dir() and any(output.iterdir()) and not used:
             raise InputError(
                 f"{output} is not empty: go on with it (--resume), start anew in it (--force), or "
                 f"name another folder (-o)"
             )
-    try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{output} cannot be made: {error.strerror}") from error
+        raise InputError(f"{output} cannot be used: {error.strerror}") from error
     return output

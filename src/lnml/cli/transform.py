@@ -9,17 +9,21 @@ import typer
 
 from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
+from lnml.cli.reading import reads_tables
 from lnml.errors import InputError, require
 from lnml.files import check_output
 
 EXAMPLES = (
     "lnml transform iris.model new.csv -o learned.csv",
     "lnml transform iris.model new.parquet -o learned.npz",
+    "zcat new.csv.gz | lnml transform iris.model - -o -",
 )
 
 
+@reads_tables
 def transform(
     model: ModelFile,
+    reading: Any,
     data: Annotated[
         Path,
         typer.Argument(
@@ -34,7 +38,7 @@ def transform(
             "--output",
             "-o",
             metavar="OUT",
-            help="File to write: CSV, TSV, Parquet or NPZ.",
+            help="File to write: CSV, TSV, Parquet or NPZ, or - for CSV to standard output.",
             show_default=False,
         ),
     ],
@@ -45,15 +49,15 @@ def transform(
 
     OUT has the columns z0, z1, ... and the labels, if DATA has them.
     """
-    from lnml.models import load_model
-    from lnml.tables.formats import read_frame
+    from lnml.models import load_table_model
+    from lnml.tables.sources import STREAM
     from lnml.tables.writing import check_writable, write_matrix
 
     check_writable(output)
-    check_output(output, force=force)
-    fitted = load_model(model)
-    frame = read_frame(data, text_columns=(fitted.label,))
-    show_unknown(fitted, frame, quiet)
+    if str(output) != STREAM:
+        check_output(output, force=force, inputs=[model, data])
+    fitted = load_table_model(model)
+    frame = read_queries(fitted, data, reading, quiet)
     Z = fitted.transform(frame)
     matrix = require("pandas").DataFrame(Z, columns=[f"z{i}" for i in range(Z.shape[1])])
     label = fitted.label if fitted.label in frame.columns else None
@@ -61,17 +65,24 @@ def transform(
         if label in matrix.columns:
             raise InputError(f"the column of labels {label!r} has the name of a result: rename it")
         matrix[label] = frame[label].to_numpy()
-    write_matrix(output, matrix, label)
+    write_matrix(output, matrix, label, replace=force)
 
 
-def show_unknown(fitted: Any, frame: Any, quiet: bool) -> None:
-    """Say how many values have a category that does not occur in the training rows."""
+def read_queries(fitted: Any, data: Path, reading: Any, quiet: bool) -> Any:
+    """Read rows for a model; say what is new about them.
+
+    That is how many values have a category that does not occur in the training rows.
+    """
+    from lnml.tables.formats import read_frame
+
+    notes: list[str] = []
+    said = reading.with_missing(fitted.missing)
+    frame = read_frame(data, (fitted.label,), said, notes)
     counts = fitted.preparation.count_unknown(frame)
-    show_notes(
-        (
-            f"column {name!r}: {count} of {len(frame)} values do not occur in the training rows, "
-            f"so all 0/1 columns of {name!r} are 0 there"
-            for name, count in counts.items()
-        ),
-        quiet=quiet,
-    )
+    notes += [
+        f"column {name!r}: {count} of {len(frame)} values do not occur in the training rows, so "
+        f"all 0/1 columns of {name!r} are 0 there"
+        for name, count in counts.items()
+    ]
+    show_notes(notes, quiet=quiet)
+    return frame

@@ -17,25 +17,29 @@ from typing import Any
 from lnml.errors import InputError
 from lnml.evaluation.crossval import Progress, run_problem
 from lnml.evaluation.portrait import portray
-from lnml.evaluation.problem import Problem, stratified_folds
+from lnml.evaluation.problem import Problem, Split
 from lnml.evaluation.results import Comparison, Portrait, Provenance
 from lnml.evaluation.store import FoldStore
 from lnml.registry import find_method, methods_by_name
 from lnml.tables import Preparation, Table
 from lnml.version import __version__
 
+# The fits for the pictures may take as long as those of the comparison, and this long always.
+PICTURE_SECONDS = 5.0
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def compare_table(
     table: Table,
+    splits: Sequence[Split],
     keys: Sequence[str],
     settings: Mapping[str, Any],
     *,
     folder: Path | None,
     n_jobs: int,
     progress: Progress | None,
-) -> tuple[Comparison, Portrait]:
+    pictures: bool = True,
+) -> tuple[Comparison, Portrait | None]:
     """Cross-validate methods on a table and fit it once more for the pictures.
 
     If ``folder`` is given, finished folds are stored there and not repeated.
@@ -43,7 +47,6 @@ def compare_table(
     seed, k, device = settings["seed"], settings["k"], settings["device"]
     preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
     try:
-        splits = stratified_folds(table.labels, settings["folds"], seed)
         smallest = min(len(train) for train, _ in splits)
         if k != "auto" and k > smallest:
             raise ValueError(f"--k {k} is more than the {smallest} training rows of a fold")
@@ -66,10 +69,11 @@ def compare_table(
                 found = run_problem(
                     problem, methods, store, k=k, seed=seed, n_jobs=n_jobs, progress=progress
                 )
-            portrait = store.read_portrait()
-            if portrait is None:
+            portrait = store.read_portrait() if pictures else None
+            if portrait is None and pictures:
                 matrix = preparation.fit(table.features).transform(table.features)
-                portrait = portray(matrix, table.labels, seed=seed, device=device)
+                limit = max(PICTURE_SECONDS, sum(result.seconds for result in found.results))
+                portrait = portray(matrix, table.labels, seed=seed, device=device, seconds=limit)
                 store.write_portrait(portrait)
     except ValueError as error:
         # Estimators say in their own words what is wrong with the data.
@@ -92,7 +96,8 @@ def _own_preparations(keys: Sequence[str], common: Preparation) -> dict[str, Pre
 def provenance(settings: Mapping[str, Any]) -> Provenance:
     """Return how the results of this command were made."""
     return Provenance(
-        command=shlex.join(["lnml", *sys.argv[1:]]),
+        # Arguments may hold bytes that are no text.
+        command=shlex.join(["lnml", *sys.argv[1:]]).encode(errors="backslashreplace").decode(),
         settings=settings,
         versions={
             "lnml": __version__,

@@ -41,6 +41,74 @@ class Pattern:
         """Number of partners of every row, shape (n,)."""
         return self.indptr[1:] - self.indptr[:-1]
 
+    @property
+    def n_filled(self) -> int:
+        """Number of rows that have partners."""
+        return int((self.sizes > 0).sum())
+
+    def counts_in(self, starts: np.ndarray) -> np.ndarray:
+        """Count the pairs whose row lies in each range ``starts[c]:starts[c + 1]``."""
+        return np.diff([int(self.indptr[row]) for row in starts])
+
+
+class Edge(NamedTuple):
+    """Pairs with weights: factor * the weight of the pair * that of the class of its row.
+
+    Attributes
+    ----------
+    pairs : Pattern
+        The pairs.
+    weights : pair values, or None
+        Weight of each pair; None for ones.
+    factor : float
+        Common factor.
+    by_class : ndarray of shape (n_classes,), or None
+        Further factor of the pairs of each class.
+    shared : bool
+        Whether the pairs of a row share a weight of one.
+    """
+
+    pairs: Pattern
+    weights: Any = None
+    factor: float = 1.0
+    by_class: np.ndarray | None = None
+    shared: bool = False
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights, if these are neither given nor by class."""
+        assert self.weights is None and self.by_class is None
+        return self.factor * (self.pairs.n_filled if self.shared else self.pairs.size)
+
+
+# Bytes that one candidate pair takes in a working set and its evaluation, on the host.
+PAIR_BYTES = 24
+# A search serves a radius this much smaller than its own, whatever the rounding.
+SEARCH_SLACK = 1.0 + 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """All impostors within a radius of each row, at one metric.
+
+    Attributes
+    ----------
+    components : ndarray of shape (r, e), or None
+        The metric of the search; None stands for the identity.
+    radius : row values
+        How far it looked, as a squared distance.
+    found : Pattern
+        What it found.
+    """
+
+    components: np.ndarray | None
+    radius: Any
+    found: Pattern
+
+    def made_at(self, components: np.ndarray) -> bool:
+        """Whether it was made at this very metric."""
+        return self.components is not None and np.array_equal(self.components, components)
+
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
@@ -97,22 +165,18 @@ class Hinge(NamedTuple):
         Sum of the maximising a.
     n_active : int
         Number of triplets with h > 0.
-    target_weights, candidate_weights : arrays aligned with the two patterns
-        Sum of a over the triplets that a pair takes part in.
-    target_hinge : array aligned with the targets
+    target_hinge : pair values of the targets
         Sum of max(0, h) over the triplets of a target pair.
-    target_distances : array aligned with the targets
-        Squared distance of every target pair.
+    moment : ndarray of shape (r, d) or (d, d), or None
+        The sum over slopes that was asked for.
     """
 
     smoothed: float
     exact: float
     slope_sum: float
     n_active: int
-    target_weights: Any
-    candidate_weights: Any
     target_hinge: Any
-    target_distances: Any
+    moment: np.ndarray | None = None
 
 
 class EdgeScatter(NamedTuple):
@@ -135,16 +199,25 @@ class EdgeScatter(NamedTuple):
     right: np.ndarray
 
 
-class RowSample(NamedTuple):
-    """Some rows of a pattern, on the host.
+class Partners(NamedTuple):
+    """The nearest other rows of its class for every row, nearest first.
 
-    ``rows`` are row numbers, ``values`` the values of the pairs of each; ``n_filled``
-    is how many rows of the pattern have any pair.
+    Attributes
+    ----------
+    columns : row numbers, shape (n, k)
+        The partners; -1 where a row has fewer.
+    distances : shape (n, k)
+        Their squared distances, rounded for ties; inf where a row has fewer.
+    pairs : Neighborhoods
+        The same pairs as lists.
+    position : one number per pair
+        Where each pair of the lists stands in ``columns``, read row by row.
     """
 
-    rows: np.ndarray
-    values: list[np.ndarray]
-    n_filled: int
+    columns: Any
+    distances: Any
+    pairs: Any
+    position: Any
 
 
 class Ranked(NamedTuple):
@@ -160,4 +233,11 @@ class Ranked(NamedTuple):
 
 
 class TooManyPairs(Exception):
-    """A search found more pairs than its caller has room for."""
+    """A search found more pairs than there is room for; ``most`` is how many there is."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
+
+    def __str__(self) -> str:
+        return f"more than {self.most:,} pairs"

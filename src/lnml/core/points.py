@@ -65,10 +65,26 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Points under a metric: ``coordinates = data @ L.T``, shape (n, r)."""
+    """Points under a metric.
+
+    Attributes
+    ----------
+    coordinates : array of shape (n, r)
+        ``data @ components.T``.
+    points : Points
+        The data.
+    components : ndarray of shape (r, d), or None
+        L; None stands for the identity.
+    """
 
     coordinates: Any
     points: Points
+    components: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, points: Points) -> Embedding:
+        """Points under the identity, as they are."""
+        return cls(points.data, points)
 
 
 class Columns(NamedTuple):

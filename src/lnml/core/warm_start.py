@@ -3,42 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from lnml.core.pairs import Multipliers, Pattern
+from lnml.core.pairs import Multipliers, Pattern, Search
 from lnml.core.trail import Trail
-
-# A search serves a radius this much smaller than its own, whatever the rounding.
-SLACK = 1.0 + 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class Search:
-    """All impostors within a radius of each row, at one metric.
-
-    Attributes
-    ----------
-    components : ndarray of shape (r, e)
-        The metric of the search.
-    radius : array of shape (n,)
-        How far it looked, as a squared distance.
-    found : Pattern
-        What it found.
-    """
-
-    components: np.ndarray
-    radius: Any
-    found: Pattern
-
-    def reaches(self, radius: Any) -> bool:
-        """Whether it looked this far in every row."""
-        return bool((SLACK * radius <= self.radius).all())
-
-    def made_at(self, components: np.ndarray) -> bool:
-        """Whether it was made at this very metric."""
-        return np.array_equal(self.components, components)
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from lnml.core.checks import check_between, check_integer, check_trace_penalty
+from lnml.core.checks import check_between, check_integer, check_trace_penalty, kind_of
 from lnml.core.monitor import Monitor
 from lnml.estimators.auto_candidates import (
     EQUAL,
@@ -195,11 +195,11 @@ class AutoMetric(MeanMetric):
     def _grid(self, rows: TrainingRows, kernels: Kernels) -> list[Candidate]:
         """Check the parameters and return the candidates, the default first."""
         base = LMNN() if self.estimator is None else self.estimator
-        usable = isinstance(base, ComponentsLearner) and "trace_penalty" in base.get_params()
-        if not usable:
+        needed = {"trace_penalty", "tol"}
+        if not isinstance(base, ComponentsLearner) or not needed <= base.get_params().keys():
             raise TypeError(
-                f"AutoMetric cannot use {type(base).__name__}: it needs a metric learner with a "
-                f"trace_penalty, such as LMNN, MCML or NCA"
+                f"AutoMetric cannot use {kind_of(base)}: it needs a metric learner with a "
+                f"trace_penalty and a tol, such as LMNN(), MCML() or NCA()"
             )
         tol = check_between("tol", self.tol, 0.0, 1.0)
         base = on_device(clone(base).set_params(tol=tol), self.device)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lnml.certificates import Certificate
-from lnml.core.checks import check_between, check_integer
+from lnml.core.checks import check_between, check_integer, kind_of
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Solution
 from lnml.core.warn import warn_user
@@ -57,7 +57,8 @@ class MeanMetric(CoupledEstimator):
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Refuse: a mean solves no problem of its own. Each of ``estimators_`` has a proof."""
         check_is_fitted(self, "components_")
-        if not self.estimators_:
+        # A model that was loaded from a file has none.
+        if not getattr(self, "estimators_", True):
             raise ValueError("there is no certificate: the Euclidean metric was not learned")
         raise ValueError(
             f"there is no certificate: {type(self).__name__} is a mean of metrics, and no optimum "
@@ -204,8 +205,8 @@ class AveragedMetric(MeanMetric):
             return default_estimator()
         if not isinstance(self.estimator, MetricEstimator):
             raise TypeError(
-                f"AveragedMetric cannot use {self.estimator!r}: it needs a metric learner of this "
-                f"library, such as LNML(LMNN()), MCML() or NCA()"
+                f"AveragedMetric cannot use {kind_of(self.estimator)}: it needs a metric learner "
+                f"of this library, such as LNML(LMNN()), MCML() or NCA()"
             )
         return self.estimator
 

@@ -30,7 +30,7 @@ from lnml.estimators.validation import (
 )
 from lnml.kernels import device_of, get_kernels
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.tensors import host_array, is_tensor, like
+from lnml.kernels.tensors import host_array, is_dask, is_tensor, like
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import warn_small_classes
 from lnml.learning.targets import nearest_neighborhoods
@@ -61,7 +61,8 @@ class Learned:
     limit : str
         Parameter that ends a fit which does not converge; nothing is said without it.
     limit_value : Any
-        Its value, where that is not an attribute of the estimator.
+        Its value, where that is not an attribute of the estimator. None, with no such
+        attribute, stands for a learner from outside that has no such parameter.
     order : ndarray of shape (n,), or None
         Row of the user's X at each position of the training set, for fits to rows.
     certificate : Certificate or None
@@ -85,7 +86,15 @@ class Prepared(NamedTuple):
 
 
 class MetricEstimator(MahalanobisMetric):
-    """Base of all estimators that learn a metric."""
+    """Base of all estimators that learn a metric.
+
+    Attributes
+    ----------
+    not_on_cluster_because : str
+        Why it cannot be fitted to Dask arrays; empty if it can.
+    """
+
+    not_on_cluster_because: str = "its work is not cut into tasks for the workers of a cluster"
 
     tol: float = 1e-3
     callback: Any = None
@@ -107,12 +116,19 @@ class MetricEstimator(MahalanobisMetric):
             Checks the input and learns. If it fails, the estimator stays as it was.
         """
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
+        if is_dask(given) and self.not_on_cluster_because:
+            raise TypeError(
+                f"{type(self).__name__} cannot be fitted to a Dask array: "
+                f"{self.not_on_cluster_because}. LMNN, NCA, MCML and LNML of these can; or give "
+                f"it a sample of the rows as a NumPy array (docs/cluster.md)"
+            )
         kernels = self.kernels_for(given)
-        with _untouched_on_failure(self), kernels.session():
-            learned = learn(kernels, monitor)
-            monitor.close()
-            self._store(learned, given)
-        self._warn(learned, given)
+        with expected_rounding():
+            with _untouched_on_failure(self), kernels.session():
+                learned = learn(kernels, monitor)
+                monitor.close()
+                self._store(learned, given)
+            self._warn(learned, given)
         return self
 
     def _warn(self, learned: Learned, given: Any) -> None:
@@ -120,7 +136,8 @@ class MetricEstimator(MahalanobisMetric):
         solution = learned.solution
         if solution.stopped:
             return
-        if solution.short and learned.order is not None and solution.gap is not None:
+        if solution.short and learned.order is not None and not is_dask(given):
+            assert solution.gap is not None
             X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
             names = getattr(self, "feature_names_in_", None)
             warn_of_little_proof(type(self).__name__, solution.gap, X, names)
@@ -165,26 +182,32 @@ class MetricEstimator(MahalanobisMetric):
             self.__dict__.pop(name, None)
         solution = learned.solution
         self.components_ = like(solution.components.astype(learned.dtype, copy=False), given)
-        self.objective_ = solution.objective
-        self.duality_gap_ = solution.gap
-        self.converged_ = solution.converged
+        # A learner from outside may return NumPy's numbers; JSON and `is True` want Python's.
+        self.objective_ = float(solution.objective)
+        self.duality_gap_ = None if solution.gap is None else float(solution.gap)
+        self.converged_ = bool(solution.converged)
+        self._stopped = solution.stopped
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
         self.certificate_ = learned.certificate or certificate_of(solution, learned.order)
         rows = given if hasattr(given, "shape") else np.asarray(given)
-        self._n_rows = rows.shape[0]
+        # A Dask array may not know how many rows it has.
+        self._n_rows = rows.shape[0] if learned.order is None else learned.order.size
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:
-        """Say that a fit did not converge."""
-        limit, value = learned.limit, learned.limit_value
-        value = getattr(self, limit, "its own limit") if value is None else value
+        """Say that a fit did not converge, and what helps: a learner may lack a limit or tol."""
+        name, limit, value = type(self).__name__, learned.limit, learned.limit_value
+        value = getattr(self, limit, None) if value is None else value
         gap = learned.solution.gap
         proved = "" if gap is None else f" with a relative duality gap of {gap:.1e}"
+        where = "a limit of its own" if value is None else f"{limit}={value}"
+        cures = [] if value is None else [f"raise {limit}"]
+        if "tol" in self.get_params(deep=False):
+            cures.append("accept a larger tol")
+        advice = ", or ".join(cures) or "its metric may be far from the best one"
         warn_user(
-            f"{type(self).__name__} stopped at {limit}={value}{proved} "
-            f"(tol={self.tol:g}): raise {limit}, or accept a larger tol",
-            ConvergenceWarning,
+            f"{name} stopped at {where}{proved} (tol={self.tol:g}): {advice}", ConvergenceWarning
         )
 
 
@@ -295,6 +318,7 @@ def solution_of(model: Any) -> Solution:
         gap=model.duality_gap_,
         converged=model.converged_,
         history=model.history_,
+        stopped=model._stopped,
     )
 
 
@@ -322,6 +346,15 @@ def warm_components(components: Any, shape: tuple[int, int]) -> np.ndarray:
             f"{components.shape}: set warm_start=False to start anew"
         )
     return components.astype(np.float64)
+
+
+def expected_rounding() -> np.errstate:
+    """Let a fit work where the user asked NumPy to raise, as with ``np.errstate(all="raise")``.
+
+    Weights of far rows are meant to underflow, and what overflows is caught where it matters.
+    """
+    state: Any = {kind: "warn" if how == "raise" else how for kind, how in np.geterr().items()}
+    return np.errstate(**(state | {"under": "ignore"}))
 
 
 @contextmanager

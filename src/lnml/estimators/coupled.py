@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from lnml.core.checks import kind_of
 from lnml.estimators.base import MetricEstimator, MetricLearner
 from lnml.estimators.lmnn import LMNN
 from lnml.kernels import device_of, get_kernels
@@ -33,6 +34,8 @@ class CoupledEstimator(MetricEstimator):
 def coupled_base(estimator: Any) -> MetricLearner:
     """Return a clone of the base estimator (LMNN where there is none), if it can be coupled."""
     base = LMNN() if estimator is None else estimator
+    if isinstance(base, type):
+        raise TypeError(f"LNML cannot couple with {kind_of(base)}")
     reason = getattr(base, "not_coupled_because", "")
     if reason or not isinstance(base, MetricLearner):
         raise TypeError(

@@ -109,6 +109,8 @@ class LMNN(TracePenalised, MetricLearner):
     (True, True)
     """
 
+    not_on_cluster_because = ""
+
     def __init__(
         self,
         *,

@@ -145,6 +145,11 @@ class LNML(CoupledEstimator):
         refuse_unknown(type(self).__name__, unknown, "X and y")
         return self._fit_from(X, y, None)
 
+    @property
+    def not_on_cluster_because(self) -> str:  # type: ignore[override]
+        """See :class:`lnml.estimators.base.MetricEstimator`: the base learner decides."""
+        return str(getattr(self.estimator, "not_on_cluster_because", "it has no base learner"))
+
     def _fit_from(self, X: Any, y: Any, start: np.ndarray | None) -> Self:
         """Learn from components (r x d); None for a warm start or the base estimator's own."""
         base = coupled_base(self.estimator)
@@ -169,7 +174,7 @@ class LNML(CoupledEstimator):
             limit, value = "max_rounds", None
             if len(found.history) < max_rounds:
                 limit = "estimator__max_iter"
-                value = getattr(base, "max_iter", "its own limit")
+                value = getattr(base, "max_iter", None)
             training = coupling.training
             return Learned(
                 found, training.points.dtype, attributes, limit, value, order=training.order

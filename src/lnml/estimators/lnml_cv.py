@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -100,6 +101,10 @@ class LNMLCV(CoupledEstimator):
         neighbourhoods, which are much worse on some data (docs/lnml_cv.md). With
         False, and ``cv_tol`` equal to ``tol``, every fit is the same as that of
         :class:`LNML` alone.
+    callback : callable, default=None
+        Called with a :class:`lnml.core.monitor.FitState` after every inner fold, and after every
+        round of the final fit. Return True to choose from the folds so far, or to end the final
+        fit with the metric so far.
     verbose : int, default=0
         Show a live line on stderr for every fit.
     random_state : int or RandomState, default=0
@@ -159,6 +164,7 @@ duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
         tol: float = 1e-3,
         cv_tol: float = 1e-2,
         warm_grid: bool = False,
+        callback: Any = None,
         verbose: int = 0,
         random_state: Any = 0,
         device: Any = None,
@@ -175,6 +181,7 @@ duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
         self.tol = tol
         self.cv_tol = cv_tol
         self.warm_grid = warm_grid
+        self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
         self.device = device
@@ -202,16 +209,12 @@ duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
             grid, fixed = self._candidates(base, rows, kernels)
             splits = self._splits(rows, fixed)
             search = self._search(base, device, grid, min(len(train) for train, _ in splits))
-            labels = rows.labels[rows.codes]
-            folds = Parallel(n_jobs=self.n_jobs)(
-                delayed(search.run)(rows.X, labels, number, *split)
-                for number, split in enumerate(splits)
-            )
+            folds = self._folds(search, rows, splits)
             chosen = self._choice(grid, folds)
             start = folds[0][chosen["best_index_"]].components
             model = self._refit(X, y, chosen["best_params_"], start)
             attributes = {name: getattr(model, name) for name in DELEGATED}
-            attributes |= {**chosen, "best_estimator_": model, "n_splits_": len(splits)}
+            attributes |= {**chosen, "best_estimator_": model, "n_splits_": len(folds)}
             solution = replace(solution_of(model), converged=self._met_its_rule(model))
             # The final fit has warned already, if there was a reason.
             return Learned(
@@ -224,12 +227,40 @@ duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
 
         return self._fit(X, learn)
 
+    def _folds(
+        self,
+        search: FoldSearch,
+        rows: TrainingRows,
+        splits: list[tuple[np.ndarray, np.ndarray]],
+    ) -> list[list[CandidateFit]]:
+        """Run the inner folds; report each, and end early if the callback says so."""
+        labels = rows.labels[rows.codes]
+        jobs = [
+            delayed(search.run)(rows.X, labels, number, *split)
+            for number, split in enumerate(splits)
+        ]
+        # As many at a time as there are processes, so that a callback can stop in between.
+        step = effective_n_jobs(self.n_jobs) if self.callback is not None else len(jobs)
+        # Every fit has a live line of its own, so this one has none.
+        monitor = Monitor(type(self).__name__, callback=self.callback)
+        folds: list[list[CandidateFit]] = []
+        for lo in range(0, len(jobs), step):
+            for fits in Parallel(n_jobs=self.n_jobs)(jobs[lo : lo + step]):
+                folds.append(fits)
+                scores = [max(fit.scores) for fit in fits]
+                best = fits[int(np.argmax(scores))]
+                record = {"fold": len(folds) - 1, "scores": scores}
+                if monitor.step(record, best.components.copy):
+                    return folds
+        return folds
+
     def _refit(self, X: Any, y: Any, best_params: dict[str, Any], start: np.ndarray) -> LNML:
         """Fit the best candidate on all rows, from the metric of a fold or from M0."""
         model = LNML(
             self.estimator,
             **{"max_rounds": self.max_rounds, **best_params},
             tol=self.tol,
+            callback=self.callback,
             verbose=self.verbose,
             device=self.device,
         )
@@ -241,7 +272,7 @@ duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
 
     def _met_its_rule(self, model: LNML) -> bool:
         """Whether the final fit converged; after the rounds chosen its last metric decides."""
-        if model.converged_ or model.max_rounds == self.max_rounds:
+        if model.converged_ or model._stopped or model.max_rounds == self.max_rounds:
             return model.converged_
         exact = model.duality_gap_ is not None and model.duality_gap_ <= self.tol
         if not exact:

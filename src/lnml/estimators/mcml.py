@@ -97,6 +97,8 @@ class MCML(TracePenalised, MetricLearner):
     True
     """
 
+    not_on_cluster_because = ""
+
     def __init__(
         self,
         *,

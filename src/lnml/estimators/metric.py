@@ -9,7 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from lnml.kernels.tensors import checked_tensor, host_array, matmul, tensor_pair_lengths
+from lnml.kernels.tensors import (
+    checked_tensor,
+    host_array,
+    is_dask,
+    lazy_matmul,
+    matmul,
+    tensor_pair_lengths,
+)
 
 
 def check_pairs(pairs: Any, n_features: int | None = None) -> np.ndarray:
@@ -47,14 +54,16 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : array-like or torch tensor of shape (n, d)
+        X : array-like, torch tensor or Dask array of shape (n, d)
             Data.
 
         Returns
         -------
-        Z : ndarray, or tensor if X is one, of shape (n, r)
+        Z : ndarray, or tensor or (lazy) Dask array if X is one, of shape (n, r)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return lazy_matmul(X, self.components_)
         rows = checked_tensor(X, self.n_features_in_)
         if rows is None:
             rows = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

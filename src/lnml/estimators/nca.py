@@ -96,6 +96,8 @@ class NCA(TracePenalised):
         "of costs of target pairs"
     )
 
+    not_on_cluster_because = ""
+
     def __init__(
         self,
         *,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from lnml.estimators.base import ComponentsLearner
+from lnml.estimators.base import ComponentsLearner, expected_rounding
 from lnml.estimators.validation import check_training_data
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.trace import PenalisedObjective
@@ -42,7 +42,7 @@ class TracePenalised(ComponentsLearner, ABC):
         """
         model = clone(self).set_params(trace_penalty=1.0)
         kernels = model.kernels_for(X)
-        with kernels.session():
+        with kernels.session(), expected_rounding():
             rows = check_training_data(model, X, y)
             model.check_parameters()
             training, targets = model._prepared(rows, kernels, target_neighbors)

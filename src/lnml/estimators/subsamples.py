@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from lnml.kernels.tensors import host_array
 from lnml.kernels.training import TrainingSet
 from lnml.learning.votes import vote_correct
+from lnml.objectives.scatter import total_scatter
 
 
 class SubsampleFit(NamedTuple):
@@ -105,9 +106,7 @@ def fit_subsamples(
 def covariance_of(training: TrainingSet) -> np.ndarray:
     """Return the covariance (d x d) of the data."""
     kernels, points = training.kernels, training.points
-    columns = kernels.columns(points)
-    centred = kernels.standardized(points, columns.mean, np.ones(points.n_features))
-    return kernels.gram(centred.data, centred.data) / points.n_rows
+    return total_scatter(kernels, points) / points.n_rows
 
 
 def fit_record(number: int, fit: SubsampleFit) -> dict[str, Any]:

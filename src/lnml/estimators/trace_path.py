@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty
+from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty, kind_of
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
-from lnml.estimators.base import Learned, MetricLearner, target_attributes
+from lnml.estimators.base import Learned, MetricLearner, expected_rounding, target_attributes
 from lnml.estimators.validation import TrainingRows, check_training_data
 from lnml.kernels.tensors import matmul
 from lnml.kernels.training import TrainingSet
@@ -137,7 +137,7 @@ def trace_path(
     penalties = _penalties(base, X, y, trace_penalties, n_penalties, target_neighbors)
     kernels = base.kernels_for(X)
     models: list[Any] = []
-    with kernels.session():
+    with kernels.session(), expected_rounding():
         rows = check_training_data(base, X, y)
         training, targets = base._prepared(rows, kernels, target_neighbors)
         start, last = base.initial_components(rows.X, rows.codes), None
@@ -176,6 +176,8 @@ def _gap(solution: Solution) -> float:
 
 def _checked(estimator: Any) -> MetricLearner:
     """Return a clone of a convex learner with a trace penalty, or say why it is none."""
+    if isinstance(estimator, type):
+        raise TypeError(f"there is no path for {kind_of(estimator)}")
     name = type(estimator).__name__
     if not isinstance(estimator, MetricLearner) or "trace_penalty" not in estimator.get_params():
         raise TypeError(

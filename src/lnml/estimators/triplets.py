@@ -12,7 +12,7 @@ from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Pattern
 from lnml.estimators.base import Learned, MetricLearner, check_limits, nearest_targets
-from lnml.estimators.validation import check_triplets, set_features
+from lnml.estimators.validation import check_triplets, refuse_fourth_powers, set_features
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array
 from lnml.kernels.training import TrainingSet
@@ -41,6 +41,7 @@ class TripletLearner(MetricLearner):
 
     def metric_problem(self, training: TrainingSet) -> ObjectiveProblem:
         """Return the problem over the training data."""
+        refuse_fourth_powers(self, training.points.data)
         return ObjectiveProblem(self.objective(training), self.max_iter)
 
     def default_targets(self, training: TrainingSet, classes: np.ndarray) -> Neighborhoods:
@@ -69,6 +70,7 @@ class TripletLearner(MetricLearner):
             if isinstance(self.init, str) and self.init == "lda":
                 raise ValueError("init='lda' needs classes, triplets have none: use another init")
             training, targets, impostors = _as_rows(checked, kernels)
+            refuse_fourth_powers(self, training.points.data)
             points = checked.reshape(-1, checked.shape[2])
             solution = solve(
                 self.objective(training, impostors),

@@ -14,10 +14,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from lnml.core.checks import largest_value
 from lnml.core.labels import classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
-from lnml.kernels.tensors import checked_tensor, host_array, is_tensor
+from lnml.kernels.tensors import checked_tensor, host_array, is_dask, is_tensor
 
 
 class TrainingRows(NamedTuple):
@@ -83,6 +84,8 @@ def check_pair_labels(labels: Any, n_pairs: int) -> np.ndarray:
 
 def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
     """Return the rows and their classes, or say what is wrong with them."""
+    if is_dask(X):
+        return _check_dask_rows(estimator, X, y)
     rows = checked_tensor(X)
     if rows is None:
         rows, y = _check_array_rows(estimator, X, y)
@@ -92,8 +95,22 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     labels, codes = classes_by_appearance(y)
     check_learnable(rows, labels, codes)
     refuse_overflow("X", rows)
-    refuse_tiny_columns(rows)
+    refuse_tiny_columns("X", _column_spreads(rows))
     return TrainingRows(rows, labels, codes)
+
+
+def _check_dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
+    """Return rows that stay on a cluster, with their labels; values are checked there."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be a Dask array of shape (n, d), got {X.ndim} dimensions")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold numbers, got a Dask array of {X.dtype}: convert its columns")
+    y = column_or_1d(np.asarray(y.compute() if hasattr(y, "compute") else y), warn=True)
+    check_classification_targets(y)
+    labels, codes = classes_by_appearance(y)
+    check_classes(labels, codes)
+    set_features(estimator, X.shape[1])
+    return TrainingRows(X, labels, codes)
 
 
 def _check_tensor_labels(estimator: BaseEstimator, X: Any, y: Any) -> np.ndarray:
@@ -133,6 +150,13 @@ def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndar
 
 def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
     """Refuse rows from which nothing can be learned; ``classes`` are those that occur."""
+    check_classes(classes, codes)
+    if not (X != X[0]).any():
+        raise ValueError("all rows of X are the same: there is no distance to learn")
+
+
+def check_classes(classes: np.ndarray, codes: np.ndarray) -> None:
+    """Refuse labels from which nothing can be learned."""
     if classes.size < 2:
         raise ValueError(
             f"y holds one class only ({classes[0]!r}): a metric is learned from what tells "
@@ -143,15 +167,13 @@ def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
         )
-    if not (X != X[0]).any():
-        raise ValueError("all rows of X are the same: there is no distance to learn")
 
 
 def refuse_overflow(name: str, values: Any) -> None:
     """Say clearly that squares of the values would be infinite, or all zero."""
     largest = max(float(values.max()), -float(values.min()))
     kind = np.float32 if values.itemsize == 4 else np.float64
-    if largest > np.sqrt(np.finfo(kind).max) / 1e3:
+    if largest > largest_value(kind):
         raise ValueError(
             f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
             f"rescale it"
@@ -163,16 +185,36 @@ def refuse_overflow(name: str, values: Any) -> None:
         )
 
 
-def refuse_tiny_columns(X: Any) -> None:
-    """Say clearly that rows differ in a column, but squares of the differences would be zero."""
-    highest, lowest = (host_array(part) for part in _column_range(X))
-    spread = highest.astype(np.float64) - lowest.astype(np.float64)
+def refuse_tiny_columns(name: str, spread: np.ndarray) -> None:
+    """Say clearly that values of a column differ, by its spread (d,), but squares would be zero."""
     tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
     if tiny.size:
         raise ValueError(
-            f"values of column {tiny[0]} of X differ by {spread[tiny[0]]:.1e} at most, and squares "
-            f"of that underflow: rescale or drop it"
+            f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
+            f"squares of that underflow: rescale or drop it"
         )
+
+
+def refuse_fourth_powers(estimator: BaseEstimator, X: Any) -> None:
+    """Say clearly that a norm of the metric, squared, would overflow or be zero.
+
+    The entries of a metric are about one over squared differences of the rows (n, d).
+    """
+    limits, spread = np.finfo(np.float64), _column_spreads(X)
+    least, most = limits.tiny**0.25 * 1e3, limits.max**0.25 / 1e3
+    wrong = np.flatnonzero((spread > most) | ((spread > 0.0) & (spread < least)))
+    if wrong.size:
+        raise ValueError(
+            f"values of column {wrong[0]} differ by up to {spread[wrong[0]]:.1e}, and "
+            f"{type(estimator).__name__} needs fourth powers of such differences, which are no "
+            f"numbers of float64: rescale or drop it"
+        )
+
+
+def _column_spreads(X: Any) -> np.ndarray:
+    """Largest difference of two values in every column of an array or tensor (n, d)."""
+    highest, lowest = (host_array(part).astype(np.float64) for part in _column_range(X))
+    return highest - lowest
 
 
 def _column_range(X: Any) -> tuple[Any, Any]:
@@ -229,6 +271,7 @@ def check_labelled_pairs(
             "dissimilar pairs, so give some of both"
         )
     refuse_overflow("pairs", pairs)
+    refuse_tiny_columns("pairs", np.abs(pairs[:, 0] - pairs[:, 1]).max(axis=0))
     if not (pairs[~similar, 0] != pairs[~similar, 1]).any():
         raise ValueError(
             "all dissimilar pairs are of identical points: no metric can tell them apart; "
@@ -252,6 +295,7 @@ def check_triplets(triplets: Any) -> np.ndarray:
             f"got {triplets.shape}"
         )
     refuse_overflow("triplets", triplets)
+    refuse_tiny_columns("triplets", np.abs(triplets - triplets[:, :1]).max(axis=(0, 1)))
     if not (triplets != triplets[:, :1]).any():
         raise ValueError(
             "the three points of every triplet are the same: there is no distance to learn"

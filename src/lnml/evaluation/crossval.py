@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,12 +19,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
+from lnml.core.checks import check_integer
+from lnml.evaluation.checks import check_methods, check_rows, check_voters
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
-from lnml.evaluation.store import FoldStore
+from lnml.evaluation.store import FoldStore, StoreError
+from lnml.evaluation.warmup import warm_up
+from lnml.evaluation.workers import end_with, make_parallel
 from lnml.learning.knn import predict_nearest
 from lnml.learning.votes import cross_validated_votes
 
@@ -87,18 +90,15 @@ def compare(
     >>> found.accuracy("LMNN") > found.accuracy("Euclidean")
     True
     """
-    if k != "auto" and (isinstance(k, str) or k < 1):
-        raise ValueError(f'k must be a number of neighbours (1, 2, ...) or "auto"; got {k!r}')
-    unknown = [method for method in scaled if method not in methods]
-    if unknown:
-        raise ValueError(f"scaled names {unknown[0]!r}, which is not among the methods")
-    labels = np.asarray(y)
-    features = X if hasattr(X, "iloc") else np.asarray(X)
+    check_methods(methods, scaled)
+    features, labels = check_rows(X, y, methods)
+    splits = stratified_folds(labels, check_integer("n_folds", n_folds, 2), seed)
+    check_voters(k, min(len(train) for train, _ in splits))
     problem = Problem(
         name,
         features,
         labels,
-        stratified_folds(labels, n_folds, seed),
+        splits,
         prepare_for=dict.fromkeys(scaled, StandardScaler()),
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -120,6 +120,7 @@ def run_problem(
 
     Each result is stored as soon as it is known.
     """
+    _check_stored(problem, methods, store)
     todo = [
         fold
         for fold in range(len(problem.splits))
@@ -129,11 +130,22 @@ def run_problem(
     with _reporting(store, total, progress) if progress else nullcontext():
         # A single fold runs in this process, where its fits can use all threads.
         workers = 1 if len(todo) == 1 else n_jobs
-        Parallel(n_jobs=workers)(
+        make_parallel(workers)(
             delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid()) for fold in todo
         )
     results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
     return Comparison(problem.summary(), tuple(results))
+
+
+def _check_stored(problem: Problem, methods: Methods, store: FoldStore) -> None:
+    """Refuse a damaged result before the work, not after it."""
+    for fold, (_, test) in enumerate(problem.splits):
+        for method in methods:
+            if store.has(fold, method) and not np.array_equal(store.read(fold, method).test, test):
+                raise StoreError(
+                    f"fold {fold} of {method} in {store.folder} has other test rows: delete its "
+                    f"file to compute it again"
+                )
 
 
 def _run_fold(
@@ -145,28 +157,12 @@ def _run_fold(
     seed: int,
     parent: int,
 ) -> None:
-    _end_with(parent)
+    end_with(parent)
     data = FoldData(problem, fold)
     for name, method in methods.items():
         if not store.has(fold, name):
             share = problem.shares.get(name, 1.0)
             store.write(_run_method(name, method, data, fold, k, share, seed))
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """End this worker when the process that started it is killed; it could run on for hours.
-
-    This does nothing in the parent itself, or in a worker that is not its child.
-    """
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    if os.getppid() == parent:
-        threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_method(
@@ -184,6 +180,7 @@ def _run_method(
             warnings.simplefilter("ignore", ConvergenceWarning)
             return clone(method).fit(X[rows], y[rows])
 
+    warm_up(method, inside)
     start = time.perf_counter()
     with peak_memory() as peak:
         model = fit(inside, known)

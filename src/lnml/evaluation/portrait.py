@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,12 @@ NAME = f"LN-LMNN ({K_MIN}, {K_AV}, {K_MAX})"
 # such fits are solved to a gap of 1 % only, in at most ten rounds.
 MANY = 200_000
 HASTE = {"tol": 1e-2, "max_rounds": 10}
+# More columns than this are replaced by as many principal components: a fit to thousands of
+# columns takes minutes, and the pictures show two dimensions.
+MOST_COLUMNS = 300
+# Before its first record a fit takes about a second for so many numbers, where classes overlap.
+NUMBERS_A_SECOND = 20_000
+FEWEST_ROWS = 200
 # Later rounds bend the metric around wrong labels, which then look right (docs/trust.md).
 ROUNDS_FOR_SUSPECTS = 2
 
@@ -37,6 +45,7 @@ def portray(
     shown_rows: int = 1000,
     n_suspects: int = 10,
     device: str | None = None,
+    seconds: float | None = None,
 ) -> Portrait:
     """Fit LMNN and LN-LMNN and collect what the pictures show.
 
@@ -55,9 +64,14 @@ def portray(
         How many of the least trusted rows to list.
     device : str, default=None
         Where the fits run.
+    seconds : float, default=None
+        About how long the fits may take together. They see fewer rows if time is short, and
+        what they have reached at the end is shown.
     """
+    if seconds is not None:
+        fitted_rows = min(fitted_rows, _rows_within(seconds, X.shape[1]))
     fitted = stratified_sample(y, fitted_rows, seed)
-    inside, labels = X[fitted], y[fitted]
+    inside, labels = _narrow(X[fitted]), y[fitted]
     fixed = LMNN(device=device)
     learned = LNML(LMNN(), k_min=K_MIN, k_av=K_AV, k_max=K_MAX, device=device)
     if inside.size > MANY:
@@ -68,9 +82,10 @@ def portray(
         # The pictures show how far a fit came, and small classes need no warning here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
-        fixed.fit(inside, labels)
-        learned.fit(inside, labels)
-        suspicious.fit(inside, labels)
+        for model in (fixed, learned, suspicious):
+            if seconds is not None:
+                model.set_params(callback=_stop_after(seconds / 3))
+            model.fit(inside, labels)
     shown = stratified_sample(labels, shown_rows, seed)
     return Portrait(
         method=NAME,
@@ -85,6 +100,32 @@ def portray(
         suspects=_suspects(suspicious, inside, labels, fitted, n_suspects),
         histories={"LMNN": _history(fixed), NAME: _history(learned)},
     )
+
+
+def _narrow(X: np.ndarray) -> np.ndarray:
+    """Return rows (n, d) with few columns; their distances stay, if there are few rows, too."""
+    most = min(len(X), MOST_COLUMNS)
+    return X if X.shape[1] <= most else PCA(most, svd_solver="full").fit_transform(X)
+
+
+def _rows_within(seconds: float, n_columns: int) -> int:
+    """Return how many rows can be fitted in a time, also where classes overlap."""
+    return max(FEWEST_ROWS, int(NUMBERS_A_SECOND * seconds / min(n_columns, MOST_COLUMNS)))
+
+
+def _stop_after(seconds: float) -> Callable[[Any], bool]:
+    """Return a callback that ends a fit when its time is over.
+
+    The clock starts with the first call: the first fit of a process also loads compiled code.
+    """
+    ends: list[float] = []
+
+    def stop(state: Any) -> bool:
+        if not ends:
+            ends.append(time.perf_counter() + seconds)
+        return time.perf_counter() > ends[0]
+
+    return stop
 
 
 def _two_components(X: np.ndarray) -> np.ndarray:

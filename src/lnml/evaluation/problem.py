@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from lnml.errors import InputError
 from lnml.evaluation.results import DataSummary
 
 Split = tuple[np.ndarray, np.ndarray]
@@ -116,6 +117,58 @@ def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> list[Split]
         )
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return list(folds.split(np.zeros(len(labels)), labels))
+
+
+def possible_folds(labels: np.ndarray, n_folds: int, seed: int) -> tuple[list[Split], list[str]]:
+    """Return as many stratified folds as small classes allow, and notes about these classes.
+
+    A class of one row takes part in training only: it cannot be predicted from itself.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Class labels.
+    n_folds : int
+        Folds that are wanted.
+    seed : int
+        Seed of the shuffle.
+
+    Returns
+    -------
+    splits : list of (train, test)
+        The folds of :func:`stratified_folds` if no class is too small for them.
+    notes : list of str
+    """
+    classes, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    single = sizes == 1
+    if (~single).sum() < 2:
+        raise InputError(
+            "fewer than two classes have two rows or more, and rows of others cannot be predicted: "
+            "give more rows"
+        )
+    notes = []
+    if single.any():
+        one = single.sum() == 1
+        notes.append(
+            f"{'class' if one else 'classes'} {_shown(classes[single])} of one row"
+            f"{'' if one else ' each'}: used in training only, never tested"
+        )
+    smallest = int(sizes[~single].min())
+    if smallest < n_folds:
+        name = str(classes[sizes == smallest][0])
+        notes.append(
+            f"{smallest} folds instead of {n_folds}, because the smallest class ({name!r}) has "
+            f"{smallest} rows; --drop-class {name!r} leaves it out"
+        )
+    tested, always = np.flatnonzero(~single[codes]), np.flatnonzero(single[codes])
+    parts = stratified_folds(labels[tested], min(n_folds, smallest), seed)
+    splits = [(np.union1d(tested[train], always), tested[test]) for train, test in parts]
+    return splits, notes
+
+
+def _shown(classes: np.ndarray, most: int = 5) -> str:
+    names = ", ".join(repr(str(name)) for name in classes[:most])
+    return f"{names}, ... ({classes.size} in all)" if classes.size > most else names
 
 
 def stratified_sample(labels: np.ndarray, size: int, seed: int) -> np.ndarray:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from lnml.core.checks import check_between
+
 
 @dataclass(frozen=True)
 class CriticalDifference:
@@ -68,6 +70,7 @@ def critical_difference(
     """
     values = np.asarray(accuracies, dtype=float)
     _check_accuracies(values, names)
+    check_between("alpha", alpha, 0.0, 1.0)
     try:
         import scikit_posthocs
     except ImportError as error:
@@ -104,6 +107,9 @@ def _check_accuracies(values: np.ndarray, names: Sequence[str]) -> None:
         raise ValueError(
             f"a critical difference needs at least 2 data sets and 3 methods; got {values.shape}"
         )
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ValueError(f"the name {twice[0]!r} stands for two methods: rename one")
     if not np.isfinite(values).all():
         raise ValueError(
             "accuracies must be finite: leave out methods that are missing on a data set"

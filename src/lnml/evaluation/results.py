@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lnml.errors import unknown_name
+
 
 @dataclass(frozen=True)
 class FoldResult:
@@ -61,10 +63,18 @@ class FoldResult:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FoldResult:
-        """Undo :meth:`to_json`."""
+        """Undo :meth:`to_json`; refuse what it cannot have written."""
         test = np.asarray(stored["test"], dtype=np.int64)
         correct = np.asarray(stored["correct"], dtype=bool)
-        return cls(**{**stored, "test": test, "correct": correct})
+        result = cls(**{**stored, "test": test, "correct": correct})
+        numbers = [result.seconds, *(n for n in (result.peak_mb, result.gap) if n is not None)]
+        if test.ndim != 1 or not test.size or correct.shape != test.shape:
+            raise ValueError("every test row needs one answer")
+        if not all(isinstance(number, int | float) for number in numbers):
+            raise ValueError("seconds, memory and gap must be numbers")
+        if not isinstance(result.chosen, Mapping) or not isinstance(result.reason, str):
+            raise ValueError("what was chosen must have names, and its reason be text")
+        return result
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,8 @@ class Comparison:
 
     def of(self, method: str) -> list[FoldResult]:
         """Results of one method, by fold."""
+        if method not in self.methods:
+            raise unknown_name("method", method, self.methods)
         return sorted((r for r in self.results if r.method == method), key=lambda r: r.fold)
 
     def correct(self, method: str) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from lnml.core.checks import check_between
+from lnml.errors import unknown_name
 from lnml.evaluation.results import Comparison
 
 
@@ -86,6 +88,11 @@ def correct_by_method(comparison: Comparison | Mapping[str, Any]) -> dict[str, n
         count: classifiers have tests of their own (:func:`classifier_tests`).
     """
     if not isinstance(comparison, Comparison):
+        if not isinstance(comparison, Mapping) or not comparison:
+            raise ValueError(
+                f"give a Comparison, or a mapping of names to arrays of right and wrong; got "
+                f"{comparison!r}"
+            )
         return {name: _as_correct(name, values) for name, values in comparison.items()}
     _check_same_rows(comparison)
     return {name: comparison.correct(name) for name in comparison.metrics}
@@ -129,6 +136,10 @@ class PairwiseTests:
 
     def verdict(self, a: str, b: str, alpha: float = 0.05, *, holm: bool = False) -> int:
         """1 if method a is significantly better than b, -1 if b is, else 0."""
+        for name in (a, b):
+            if name not in self.methods:
+                raise unknown_name("method", name, self.methods)
+        check_between("alpha", alpha, 0.0, 1.0)
         row, column = self.methods.index(a), self.methods.index(b)
         pvalues = self.adjusted if holm else self.pvalues
         return int(self.winners[row, column]) if pvalues[row, column] < alpha else 0
@@ -190,7 +201,7 @@ class ClassifierTests:
 
     def verdicts(self, alpha: float = 0.05) -> np.ndarray:
         """Return 1 where a classifier is significantly better, -1 where a metric is, else 0."""
-        return np.where(self.adjusted < alpha, self.winners, 0)
+        return np.where(self.adjusted < check_between("alpha", alpha, 0.0, 1.0), self.winners, 0)
 
     def above_all(self, alpha: float = 0.05) -> list[str]:
         """Return the classifiers that are significantly better than every metric."""
@@ -279,6 +290,7 @@ def paper_scores(
 
 def scores_of(tests: PairwiseTests, alpha: float = 0.05) -> dict[str, float]:
     """Scores of :func:`paper_scores` from tests already made."""
+    check_between("alpha", alpha, 0.0, 1.0)
     points = np.where(tests.pvalues < alpha, (1 + tests.winners) / 2, 0.5)
     np.fill_diagonal(points, 0.0)
     return dict(zip(tests.methods, points.sum(axis=1).tolist(), strict=True))
@@ -298,6 +310,7 @@ def best_methods(
     >>> best_methods({"a": [1] * 8, "b": [0] * 8, "c": [1] * 7 + [0]})
     ('a', 'c')
     """
+    check_between("alpha", alpha, 0.0, 1.0)
     correct = correct_by_method(comparison)
     tests = pairwise_mcnemar(correct)
     n_right = {method: int(values.sum()) for method, values in correct.items()}
@@ -341,5 +354,6 @@ def accuracy_interval(correct: Any, confidence: float = 0.95) -> tuple[float, fl
     0.490 to 0.943
     """
     right = _as_correct("correct", correct)
+    check_between("confidence", confidence, 0.0, 1.0)
     interval = stats.binomtest(int(right.sum()), right.size).proportion_ci(confidence, "wilson")
     return float(interval.low), float(interval.high)

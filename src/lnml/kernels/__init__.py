@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.tensors import is_tensor
+from lnml.kernels.tensors import is_dask, is_tensor
 
 __all__ = ["device_of", "get_kernels"]
 
 # Where data that are no tensors are worked on unless a device is named.
 HOST_DEVICE = "cpu"
+# Where Dask arrays are worked on.
+CLUSTER = "cluster"
 
 
 def device_of(device: Any, X: Any) -> str:
@@ -19,6 +21,8 @@ def device_of(device: Any, X: Any) -> str:
     Tensors on the CPU are worked on by torch ("torch:cpu"), other data there by
     the compiled kernels ("cpu").
     """
+    if is_dask(X):
+        return CLUSTER
     if is_tensor(X):
         name = str(X.device if device is None else device)
         return "torch:cpu" if name == "cpu" else name
@@ -35,6 +39,10 @@ def get_kernels(device: Any = None) -> Kernels:
         "torch:cpu": torch on the CPU.
     """
     name = HOST_DEVICE if device is None else str(device)
+    if name == CLUSTER:
+        from lnml.kernels.cluster import ClusterKernels
+
+        return ClusterKernels()
     if name == "cpu":
         from lnml.kernels.cpu import CPUKernels
 

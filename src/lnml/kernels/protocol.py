@@ -2,8 +2,10 @@
 
 Rows are sorted by class before they come here, so the rows of one class are a
 contiguous range and "another class" is the complement of a range. Objectives
-and solvers speak to a device through :class:`Kernels` alone; the arrays inside
-the handles of :mod:`lnml.core` belong to the device. Each operation is
+and solvers speak to a device through :class:`Kernels` alone. What they hold of it is
+opaque: rows, coordinates, pairs, and values of rows or pairs stay where the device has them.
+Row values and pair values may be added, and multiplied by numbers; nothing else is
+asked of them. Sums over all rows come back as numbers and small matrices. Each operation is
 documented here and nowhere else.
 """
 
@@ -15,33 +17,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import EdgeScatter, Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
+from lnml.core.pairs import (
+    Edge,
+    EdgeScatter,
+    Hinge,
+    Multipliers,
+    Partners,
+    Pattern,
+    Search,
+    WorkingSet,
+)
 from lnml.core.points import Columns, Embedding, Points
-
-
-class Arrays(Protocol):
-    """Verbs for the arrays of a device: nothing here is an algorithm."""
-
-    def array(self, values: np.ndarray) -> Any:
-        """Bring values onto the device."""
-
-    def to_host(self, values: Any) -> np.ndarray:
-        """Bring values of the device, a result of a fit, to the host."""
-
-    def log(self, values: Any) -> Any:
-        """Logarithm of every value, in float64."""
-
-    def per_pair(self, row_values: Any, pairs: Pattern) -> Any:
-        """Value of the row of every pair, in float64."""
-
-    def per_row(self, class_values: np.ndarray, points: Points) -> Any:
-        """Value of the class of every row."""
-
-    def row_maximum(self, values: Any, pairs: Pattern) -> Any:
-        """Largest value of each row of a pattern; -inf for rows without pairs."""
-
-    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
-        """Coordinates of a few rows, in float64 on the host."""
 
 
 class Kernels(Protocol):
@@ -52,175 +38,166 @@ class Kernels(Protocol):
 
     Attributes
     ----------
-    arrays : Arrays
-        Its array verbs.
+    remote : bool
+        Whether rows cannot come to the host: there may be too many.
     """
 
-    arrays: Arrays
+    remote: bool = False
+
+    # Data on the device.
 
     def session(self) -> AbstractContextManager[None]:
         """Context in which a whole fit runs."""
 
-    def points(self, data: Any, class_start: np.ndarray) -> Points:
-        """Bring class-sorted data onto the device."""
+    def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
+        """Bring class-sorted data onto the device, or rows ``order`` of data to learn from.
 
-    def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
-        """Bring rows ``order`` of X onto the device, shifted where that is exact.
-
-        A common offset would cost digits, so it is taken away: in a column whose
-        values have one sign, the longest at most twice the shortest, the value
-        nearest to the mean is subtracted. No such difference is rounded. Other
+        A common offset would cost digits of what is learned, so with ``order`` it is taken
+        away: in a column whose values have one sign, the longest at most twice the shortest,
+        the value nearest to the mean is subtracted. No such difference is rounded. Other
         columns stay as they are: their offset is no longer than their range. So
-        differences of rows are those of the rows of X.
+        differences of rows are those of the data.
         """
 
     def pattern(self, pairs: Pattern) -> Neighborhoods:
         """Bring given pairs onto the device."""
 
-    def pair_budget(self, pair_bytes: int) -> int:
-        """Return how many pairs of a working set there is room for.
+    def to_host(self, values: Any) -> Any:
+        """Bring values of rows or pairs, multipliers, or rows, to the host, if they may come."""
 
-        ``pair_bytes`` is what one takes on the CPU; a device may need another amount.
-        """
+    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
+        """Coordinates of a few rows, in float64 on the host."""
+
+    # Columns, and sums over rows and classes.
 
     def columns(self, points: Points) -> Columns:
         """Mean, spread and range of every column."""
 
-    def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
-        """Return (data - mean) / scale, computed in float64 and kept in the type of the data."""
-
     def mapped(
         self,
         points: Points,
-        matrix: np.ndarray,
+        matrix: np.ndarray | None = None,
+        *,
         shift: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
         far: bool = False,
+        wide: bool = False,
     ) -> Points:
-        """Return (data - shift) @ matrix (d x e), computed in float64 and kept in the data's type.
+        """Return (data - shift) / scale, or (data - shift) @ matrix (d x e); never both.
 
+        It is computed in float64 and kept in the type of the data, or in float64 if ``wide``.
+        Without all of them, the data are the same, as far and as rounded as before; else
         ``far`` says whether the new points are (see :class:`lnml.core.points.Points`).
         """
 
-    def widened(self, points: Points) -> Points:
-        """Return the same data in float64, as far as before."""
+    def pair_scatter(self, points: Points, same: Any, other: Any = None) -> np.ndarray:
+        """Sum of weight * v v^T over all ordered pairs of rows (i, j), v = x_i - x_j, d x d.
 
-    def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
-        """Sum over pairs (i, j) of each class of its weight times v v^T, v = x_i - x_j."""
+        ``same`` weighs the pairs of a row with rows of its class, ``other`` those with all
+        others; None stands for zero. Each is one number per class on the host, or row values.
+        It takes one pass over the rows.
+        """
+
+    def edge_scatter(self, points: Points, edges: list[Edge]) -> EdgeScatter:
+        """Sum of factor * weight * v v^T over the pairs of edges, v = x_i - x_j, in float64.
+
+        Weights may be pair values, or on the host. A bound of the rounding comes with the sum.
+        """
+
+    # Distances and neighbours.
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
         """Coordinates of the points under ``components`` (r x d)."""
 
-    def nearest(
-        self, embedding: Embedding, k: int, *, same_class: bool, queries: Any = None
-    ) -> tuple[Any, Any]:
-        """Return squared distances and row numbers of the k nearest rows, nearest first.
+    def nearest(self, embedding: Embedding, queries: Any, k: int) -> tuple[Any, Any]:
+        """Return squared distances and row numbers of the k rows nearest to queries (m x r).
 
-        Ties go to the lowest row number. Short rows are filled with -1 / inf.
-        With ``queries`` (m x r coordinates) all rows are candidates; without,
-        a row is never its own neighbour.
+        Nearest first; ties go to the lowest row number. Short rows are filled with -1 / inf.
         """
+
+    def partners(self, embedding: Embedding, k: int) -> Partners:
+        """Return the k nearest other rows of its class for every row; ties as in ``nearest``."""
+
+    def choose(
+        self, partners: Partners, costs: Any, k_min: int, k_av: int, k_max: int, numbers: np.ndarray
+    ) -> tuple[Neighborhoods, float]:
+        """Return the pairs of least total cost among the first ``k_max`` partners, and that cost.
+
+        Between k_min and k_max partners a row, k_av on average: see
+        docs/neighborhoods.md. ``numbers`` of the rows decide ties between them. Costs are pair
+        values of ``partners.pairs``. Costs that fall along a row are raised to the one before:
+        the order of partners and that of their costs must agree, and up to rounding they do.
+        """
+
+    def distances(self, embedding: Embedding, pairs: Pattern, *, longest: bool = False) -> Any:
+        """Squared distance of every pair in float64, or the longest of each row (-inf without)."""
+
+    # Triplets of row, target and impostor.
 
     def within(
         self,
         embedding: Embedding,
         radius: Any,
         *,
-        rows: tuple[int, int] | None = None,
-        max_pairs: int | None = None,
-    ) -> Pattern:
-        """Return a superset of the pairs of different class with D_il < radius_i."""
+        known: Search | None = None,
+        needed: Any = None,
+        limited: bool = True,
+    ) -> Search:
+        """Search for a superset of the pairs of different class with D_il < radius_i.
 
-    def distances(self, embedding: Embedding, pairs: Pattern) -> Any:
-        """Squared distance of every pair of a pattern, in float64."""
-
-    def sample_rows(
-        self, values: Any, pairs: Pattern, count: int, rng: np.random.Generator
-    ) -> RowSample:
-        """Pick ``count`` rows that have pairs (all if there are fewer), with their values."""
-
-    def count_triplets(self, points: Points, targets: Pattern, impostors: Pattern | None) -> int:
-        """Return the number of (target, impostor) pairs of all rows.
-
-        Without ``impostors``, all rows of other classes count as impostors.
+        ``known`` was made at this metric, and is returned if it reaches as far as is
+        ``needed``, by default the radius. If ``limited``,
+        more pairs than there is room for raise :class:`lnml.core.pairs.TooManyPairs`.
         """
+
+    def working_set(
+        self, targets: Pattern, candidates: Pattern | None, multipliers: Multipliers | None = None
+    ) -> WorkingSet:
+        """Return the triplets that the next operations look at; None stands for no candidates."""
 
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
         """Keep the multipliers of triplets whose target pair is also in ``targets``."""
 
-    def listed(self, columns: Any) -> tuple[Neighborhoods, Any]:
-        """Pattern of the columns (n x k) that are not -1, and where they stood.
-
-        The second is the flat position of every pair of the pattern in ``columns``.
-        """
-
-    def ranked(self, columns: Any, distances: Any, costs: Any, position: Any) -> Ranked:
-        """Partners with their costs, which come in the order of :meth:`listed`.
-
-        Costs that fall along a row are raised to the one before: rank order and
-        cost order must agree, and up to rounding they do.
-        """
-
-    def choose(
-        self, ranked: Ranked, k_min: int, k_av: int, k_max: int, row_numbers: np.ndarray | None
-    ) -> tuple[Neighborhoods, float]:
-        """Return the pairs of least total cost, and that cost.
-
-        Between k_min and k_max partners a row, k_av on average: see
-        docs/neighborhoods.md. ``row_numbers`` decide ties between rows where
-        they are not the positions of the rows.
-        """
-
-    def working_set(
-        self, targets: Pattern, candidates: Pattern, multipliers: Multipliers | None = None
-    ) -> WorkingSet:
-        """Return the triplets that the next three operations look at."""
-
     def hinge(
-        self, embedding: Embedding, working: WorkingSet, gamma: float, *, first_row: int = 0
+        self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
         """Hinge terms, their smoothed value and slopes (see :class:`lnml.core.pairs.Hinge`).
 
-        Row i of the patterns is row ``first_row + i`` of the embedding.
+        ``moment`` asks for V^T Lap(W + W^T) data, W = the slopes at target pairs minus those
+        at candidates, in float64: V are the "coordinates" (r x d; products of float32 data may
+        be float32, enough for a gradient) or the "data" (d x d; enough for a certificate).
         """
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         """Return the non-zero maximising slopes: the next multipliers."""
 
-    def slope_laplacian(self, working: WorkingSet, terms: Hinge, values: Any) -> Any:
-        """Lap(W + W^T) @ values, W = the slopes at target pairs minus those at candidates."""
+    def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> Any:
+        """Sum of max(0, h) over the triplets of every target pair, a block of rows at a time.
 
-    def laplacian(self, edges: list[tuple[Pattern, Any, float]], values: Any) -> Any:
-        """Lap(W + W^T) @ values for W = the sum of factor * weights over edges.
-
-        Weights are in the order of the pattern; None stands for ones.
+        Slower than :meth:`hinge`, with no limit of candidates.
         """
 
-    def edge_scatter(
-        self, points: Points, edges: list[tuple[Pattern, Any, float]], shift: np.ndarray
-    ) -> EdgeScatter:
-        """Sum of factor * weight * v v^T over edges, v = x_i - x_j, in float64.
-
-        ``shift`` is near the rows, so that what is left of them is short. A bound of the
-        rounding comes with the sum.
-        """
-
-    def log_normalizers(self, embedding: Embedding) -> Any:
-        """Log of Z_i = the sum over j != i of exp(-D_ij) for every row i, streamed."""
+    # Sums over all pairs.
 
     def softmax(
-        self, embedding: Embedding, row_weights: Any, *, full: bool
-    ) -> tuple[Any, np.ndarray]:
-        """Return log Z_i and V^T Lap(P + P^T) data, P_ij = row_weight_i exp(-D_ij) / Z_i.
+        self, embedding: Embedding, targets: Pattern | None, *, full: bool | None
+    ) -> tuple[float, np.ndarray]:
+        """Return the sum of log Z_i, Z_i = the sum over j != i of exp(-D_ij), and a moment.
 
-        V are the data, which gives the expected scatter (d x d), if ``full``; else the
-        coordinates (r x d), which is cheaper where r is below d / 2.
+        Only rows i with targets count; None stands for all rows of the class. The moment is
+        V^T Lap(P + P^T) data, P_ij = exp(-D_ij) / Z_i. V are the data, which gives
+        the expected scatter (d x d), if ``full``; else the coordinates (r x d), which is cheaper
+        where r is below d / 2. With ``full`` None there is no moment, but an empty matrix.
         """
 
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[Any, np.ndarray]:
-        """Return p_i = the sum of P_ij over the class of i, and V^T Lap(W + W^T) data.
+    def softmax_costs(self, embedding: Embedding, pairs: Pattern) -> Any:
+        """(D_ij + log Z_i - log k_i) / k_i of every pair, k_i the number of pairs of row i."""
 
-        P_ij = exp(-D_ij) / Z_i; W_ij = P_ij (1 - p_i) within the class, -P_ij p_i
-        outside. V as in :meth:`softmax`.
+    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
+        """Return the sum of 1 - p_i, and V^T Lap(W + W^T) data.
+
+        p_i is the sum of P_ij over the class of i, P_ij = exp(-D_ij) / Z_i. W_ij = P_ij (1 - p_i)
+        within the class, -P_ij p_i outside. V as in :meth:`softmax`.
         """
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
@@ -236,11 +213,4 @@ class Kernels(Protocol):
         """Sum of |L x| over rows x, and its gradient in M = L^T L (d x d).
 
         Short lengths are continued by a tangent, as in :meth:`root_sums`.
-        """
-
-    def gram(self, left: Any, right: Any, *, exact: bool = True) -> np.ndarray:
-        """left.T @ right, in float64 on the host.
-
-        Without ``exact`` products of float32 data may be float32: enough for a
-        gradient, not for a certificate.
         """

@@ -23,6 +23,12 @@ def is_tensor(values: Any) -> bool:
     return torch is not None and isinstance(values, torch.Tensor)
 
 
+def is_dask(values: Any) -> bool:
+    """Whether values are a Dask array; Dask is not imported to find out."""
+    array = sys.modules.get("dask.array")
+    return array is not None and isinstance(values, array.Array)
+
+
 def host_array(values: Any) -> Any:
     """Return a tensor as a NumPy array, anything else as it is."""
     return values.detach().cpu().numpy() if is_tensor(values) else values
@@ -69,6 +75,27 @@ def matmul(X: Any, components: Any) -> Any:
         return X @ host_array(components).astype(X.dtype, copy=False).T
     torch = sys.modules["torch"]
     return X @ torch.as_tensor(components, device=X.device, dtype=X.dtype).T
+
+
+def lazy_matmul(X: Any, components: np.ndarray) -> Any:
+    """X @ components.T for a Dask array, computed when it is asked for."""
+    if X.ndim != 2 or X.shape[1] != components.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}, but the metric was learned on {components.shape[1]} features"
+        )
+    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    kind: Any = np.float32 if X.dtype == np.float32 else np.float64
+    right = np.asarray(components, dtype=kind).T
+
+    def mapped(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(rows, dtype=kind) @ right
+
+    return whole.map_blocks(
+        mapped,
+        dtype=kind,
+        chunks=(whole.chunks[0], (components.shape[0],)),
+        meta=np.empty((0, 0), kind),
+    )
 
 
 def tensor_pair_lengths(pairs: Any, components: Any, n_features: int) -> Any | None:

@@ -42,7 +42,7 @@ class TrainingSet:
         """
         order = np.argsort(codes, kind="stable")
         class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
-        points = kernels.training_points(X, order, class_start)
+        points = kernels.points(X, class_start, order)
         sizes = points.class_sizes
         n_pairs, n_rows = int((sizes * (sizes - 1)).sum()), int(sizes[sizes > 1].sum())
         return cls(points, order, kernels, n_pairs, n_rows)

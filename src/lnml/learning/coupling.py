@@ -108,11 +108,17 @@ class Coupling:
 
     def target_costs(self, sizes: Sizes, found: Solution) -> sparse.csr_array:
         """Cost of every learned target pair at the learned metric, in the user's row numbers."""
-        arrays, targets = self.training.kernels.arrays, found.targets
+        kernels, targets = self.training.kernels, found.targets
         assert targets is not None, "rounds always end with neighbourhoods"
         costs = self.problem(sizes).costs_from(found.components, targets, found.state)
         rows, columns = (self.training.order[part] for part in targets.to_host().pairs())
         n = self.training.order.size
-        graph = sparse.csr_array((arrays.to_host(costs.values), (rows, columns)), shape=(n, n))
+        graph = sparse.csr_array((kernels.to_host(costs.values), (rows, columns)), shape=(n, n))
         graph.sort_indices()
         return graph
+
+
+def name_with_neighborhoods(model: Any) -> str:
+    """Return what to fit instead of a model that has no neighbourhoods, such as LNML(MCML())."""
+    couples = hasattr(model, "metric_problem") and not model.not_coupled_because
+    return f"LNML({type(model).__name__ if couples else 'LMNN'}())"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.points import Embedding
 from lnml.kernels import device_of, get_kernels
 
 
@@ -51,9 +52,8 @@ def nearest_rows(train: Any, test: Any, k: int, device: Any = None) -> np.ndarra
     kernels = get_kernels(device_of(device, train))
     with kernels.session():
         points = kernels.points(train, np.array([0, len(train)]))
-        embedding = kernels.embed(points, np.eye(points.n_features))
-        _, rows = kernels.nearest(embedding, k, same_class=False, queries=test)
-        return kernels.arrays.to_host(rows)
+        _, rows = kernels.nearest(Embedding.of(points), test, k)
+        return kernels.to_host(rows)
 
 
 def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:

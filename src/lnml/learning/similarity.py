@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from lnml.core.checks import kind_of
+from lnml.learning.coupling import name_with_neighborhoods
 
 
 def similarity_graph(
@@ -70,10 +74,7 @@ def _listed(source: Any, X: Any, weights: str) -> sparse.coo_array:
         if weights == "distance":
             graph = _with_distances(graph, source, X)
     elif hasattr(source, "fit"):
-        raise ValueError(
-            f"{type(source).__name__} has no target_neighbors_: fit it first (MCML on its own has "
-            f"none even then; use LNML(MCML()))"
-        )
+        raise _no_neighbors(source)
     else:
         graph = sparse.coo_array(source).astype(np.float64)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
@@ -89,6 +90,18 @@ def _listed(source: Any, X: Any, weights: str) -> sparse.coo_array:
     rows, columns = graph.row, graph.col
     kept = rows != columns
     return sparse.coo_array((graph.data[kept], (rows[kept], columns[kept])), shape=graph.shape)
+
+
+def _no_neighbors(model: Any) -> ValueError:
+    if isinstance(model, type):
+        return ValueError(f"similarity_graph needs a fitted model, got {kind_of(model)}")
+    name, other = type(model).__name__, name_with_neighborhoods(model)
+    if not hasattr(model, "components_") and not getattr(model, "not_coupled_because", ""):
+        return NotFittedError(f"{name} is not fitted: fit it first, or {other}")
+    return ValueError(
+        f"{name} has no target_neighbors_, because it learns from all rows: fit {other}, or give "
+        f"kneighbors_graph(model.transform(X), 5, mode='distance') of sklearn.neighbors"
+    )
 
 
 def _with_distances(graph: sparse.coo_array, model: Any, X: Any) -> sparse.coo_array:

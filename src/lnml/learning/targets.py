@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Pattern, Ranked, round_ties
+from lnml.core.pairs import Partners, Pattern, Ranked, round_ties
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import Sizes
 from lnml.solvers.problem import ResumableProblem
@@ -23,10 +23,23 @@ class Assignment(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The cheapest partners of every row at a metric, and the state of the problem then."""
+    """The cheapest partners of every row at a metric, and the state of the problem then.
+
+    Attributes
+    ----------
+    components : ndarray of shape (r, d)
+        The metric.
+    partners : Partners or Ranked
+        Partners by distance; or, on the host, by cost where that does not grow with distance.
+    costs : pair values or None
+        Costs of the partners by distance.
+    state : Any
+        The state.
+    """
 
     components: np.ndarray
-    partners: Ranked
+    partners: Partners | Ranked
+    costs: Any
     state: Any
 
     def made_at(self, components: np.ndarray) -> bool:
@@ -36,8 +49,7 @@ class Ranking(NamedTuple):
 
 def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int) -> Neighborhoods:
     """Return the k nearest rows of the same class; all of them in a smaller class."""
-    _, columns = _same_class_nearest(training, components, k)
-    return training.kernels.listed(columns)[0]
+    return _same_class_nearest(training, components, k).pairs
 
 
 def assign_at_metric(
@@ -65,42 +77,45 @@ def rank_at_metric(
     needs a cost.
     """
     if not problem.cost_grows_with_distance:
-        partners = _rank_all_pairs(problem, training, components, k_max)
-        return Ranking(components, partners, state)
-    distances, columns = _same_class_nearest(training, components, k_max)
-    pairs, position = training.kernels.listed(columns)
-    costs = problem.costs_from(components, pairs, state)
-    values = round_ties(costs.values)
-    partners = training.kernels.ranked(columns, distances, values, position)
-    return Ranking(components, partners, costs.state)
+        ranked = _rank_all_pairs(problem, training, components, k_max)
+        return Ranking(components, ranked, None, state)
+    partners = _same_class_nearest(training, components, k_max)
+    costs = problem.costs_from(components, partners.pairs, state)
+    return Ranking(components, partners, costs.values, costs.state)
 
 
 def choose_ranked(
     problem: ResumableProblem, training: TrainingSet, ranking: Ranking, sizes: Sizes
 ) -> Assignment:
     """Return the neighbourhoods of least cost among ranked partners, ``k_max`` of them or more."""
-    partners = Ranked(*(part[:, : sizes.k_max] for part in ranking.partners))
-    targets, total = training.kernels.choose(partners, *sizes, training.order)
+    kernels, partners = training.kernels, ranking.partners
+    if isinstance(partners, Ranked):
+        # Imported here: numba takes a second to import, and most fits need none of this.
+        from lnml.kernels.cpu.assignment import choose
+
+        first = Ranked(*(part[:, : sizes.k_max] for part in partners))
+        chosen, total = choose(first, *sizes, training.order)
+        targets = kernels.pattern(chosen)
+    else:
+        targets, total = kernels.choose(partners, ranking.costs, *sizes, training.order)
     objective = total + problem.free_term(ranking.components)
     return Assignment(targets, objective, ranking.state)
 
 
-def _same_class_nearest(
-    training: TrainingSet, components: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Squared distances and columns of the k nearest rows of the same class.
+def _same_class_nearest(training: TrainingSet, components: np.ndarray, k: int) -> Partners:
+    """Return the k nearest rows of the same class.
 
     Under the identity the data are used as they are, so that exact ties of the
     data stay exact.
     """
     embedding = training.kernels.embed(training.points, components)
-    return training.kernels.nearest(embedding, k, same_class=True)
+    return training.kernels.partners(embedding, k)
 
 
 def _rank_all_pairs(
     problem: ResumableProblem, training: TrainingSet, components: np.ndarray, k_max: int
 ) -> Ranked:
-    """Cheapest partners among all of the same class, one class at a time."""
+    """Cheapest partners among all of the same class, one class at a time, on the host."""
     n, kernels = training.points.n_rows, training.kernels
     embedding = kernels.embed(training.points, components)
     ranked = Ranked(np.full((n, k_max), -1), *(np.full((n, k_max), np.inf) for _ in range(2)))
@@ -116,7 +131,7 @@ def _rank_all_pairs(
         indptr = np.concatenate([[0], np.cumsum(counts)])
         pairs = kernels.pattern(Pattern(indptr, others.ravel().astype(np.int32)))
         costs, distances = (
-            round_ties(kernels.arrays.to_host(values)).reshape(size, size - 1)
+            round_ties(kernels.to_host(values)).reshape(size, size - 1)
             for values in (
                 problem.pair_costs(components, pairs),
                 kernels.distances(embedding, pairs),
@@ -126,4 +141,4 @@ def _rank_all_pairs(
         ranked.columns[members, :kept] = np.take_along_axis(others, order, axis=1)
         ranked.costs[members, :kept] = np.take_along_axis(costs, order, axis=1)
         ranked.distances[members, :kept] = np.take_along_axis(distances, order, axis=1)
-    return Ranked(*(kernels.arrays.array(part) for part in ranked))
+    return ranked

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lnml.core.checks import check_integer
+from lnml.core.checks import check_integer, kind_of
+from lnml.learning.coupling import name_with_neighborhoods
 
 
 def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
@@ -44,25 +45,27 @@ def least_trusted(model: Any, n: int | None = 10) -> np.ndarray:
     [7]
     """
     count = None if n is None else check_integer("n", n, 1)
-    if not hasattr(type(model), "fit"):
+    if isinstance(model, type) or not hasattr(type(model), "fit"):
         raise TypeError(
-            f"least_trusted needs a fitted LNML, LNMLCV or AveragedMetric, got "
-            f"{type(model).__name__}"
+            f"least_trusted needs a fitted LNML, LNMLCV or AveragedMetric, got {kind_of(model)}"
         )
+    if hasattr(model, "metric_problem") or getattr(model, "not_coupled_because", False):
+        # A metric learner on its own. To fit it would not help.
+        raise _no_costs(model)
     check_is_fitted(model)
     if hasattr(model, "target_shares_"):
         sizes, costs = _means_over_fits(model)
         return np.lexsort((-costs, sizes))[:count]
-    _check_costs(model, type(model).__name__)
+    if not hasattr(model, "target_costs_"):
+        raise _no_costs(model)
     return np.lexsort((-mean_costs(model), model.n_target_neighbors_))[:count]
 
 
-def _check_costs(model: Any, name: str) -> None:
-    if not hasattr(model, "target_costs_"):
-        raise TypeError(
-            f"{name} learns no neighbourhoods, so it trusts all rows alike: fit LNML({name}()) "
-            f"instead"
-        )
+def _no_costs(model: Any) -> TypeError:
+    return TypeError(
+        f"{type(model).__name__} learns no neighbourhoods, so it trusts all rows alike: fit "
+        f"{name_with_neighborhoods(model)} instead"
+    )
 
 
 def _means_over_fits(model: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +73,8 @@ def _means_over_fits(model: Any) -> tuple[np.ndarray, np.ndarray]:
     n = model.target_shares_.shape[0]
     seen, sizes, costs = np.zeros(n), np.zeros(n), np.zeros(n)
     for fit, rows in zip(model.estimators_, model.subsamples_, strict=True):
-        _check_costs(fit, type(fit).__name__)
+        if not hasattr(fit, "target_costs_"):
+            raise _no_costs(fit)
         seen[rows] += 1.0
         sizes[rows] += fit.n_target_neighbors_
         costs[rows] += mean_costs(fit)

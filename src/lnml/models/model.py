@@ -13,13 +13,17 @@ import numpy as np
 from sklearn.base import clone
 
 from lnml.certificates import Certificate
+from lnml.core.checks import largest_value
 from lnml.errors import InputError
 from lnml.kernels.tensors import host_array
 from lnml.learning.knn import majority, nearest_rows
 from lnml.learning.votes import cross_validated_votes
 from lnml.tables import Preparation, Table
+from lnml.tables.columns import category_text
 from lnml.version import __version__
 
+# Distances below this share of the largest coordinate are rounding.
+SAME = 1e-13
 # Neighbours of a model that has no k of its own.
 UNTOLD_K = 5
 
@@ -60,6 +64,8 @@ class Model:
         Proof that the metric is close to the best one, where the method has one.
     k : int or None
         Neighbours that vote, from 1 to n; None if none was given or chosen.
+    missing : tuple of str
+        Values that stand for missing ones in feature columns, beside the usual ones.
     """
 
     method: str
@@ -76,6 +82,7 @@ class Model:
     created: str
     certificate: Certificate | None = None
     k: int | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def labels(self) -> np.ndarray:
@@ -99,10 +106,19 @@ class Model:
         Returns
         -------
         Z : ndarray of shape (m, r)
-        """
-        return self.preparation.transform(frame) @ self.components.T
 
-    def neighbors(self, frame: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        Raises
+        ------
+        InputError
+            If a row is so far from others that its distances overflow.
+        """
+        # Rows that overflow are refused by their numbers, which says more than NumPy's warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _mapped(self.preparation.transform(frame), self.components)
+
+    def neighbors(
+        self, frame: Any, k: int | None = None, *, without_self: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Find the nearest training rows; ties go to the lowest row.
 
         Parameters
@@ -111,6 +127,10 @@ class Model:
             Rows with the feature columns of the training table.
         k : int, optional
             Rows to find; by default the model's own k, or 5 if it has none.
+        without_self : bool, default=False
+            Whether to leave out the training row that a row is itself. That is one at distance
+            0: the one with the same number if the frame is the training table, or else the first,
+            with the same label if the frame has labels.
 
         Returns
         -------
@@ -122,13 +142,40 @@ class Model:
         queries = self.transform(frame)
         if k is None:
             k = UNTOLD_K if self.k is None else self.k
+        if without_self and k >= len(self.rows):
+            raise InputError(
+                f"k must be from 1 to {len(self.rows) - 1}, the number of other training rows; "
+                f"got {k}"
+            )
         try:
-            nearest = nearest_rows(self.rows, queries, k)
+            nearest = nearest_rows(self.rows, queries, k + without_self)
         except ValueError as error:
             raise InputError(str(error)) from error
         # One neighbour at a time, because m x k x r numbers could be too many.
-        distances = [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
-        return np.column_stack(distances), nearest
+        distances = np.column_stack(
+            [np.linalg.norm(queries - self.rows[rows], axis=1) for rows in nearest.T]
+        )
+        if not without_self:
+            return distances, nearest
+        kept = np.ones(nearest.shape, dtype=bool)
+        kept[np.arange(len(kept)), self._own_places(frame, queries, distances, nearest)] = False
+        return distances[kept].reshape(-1, k), nearest[kept].reshape(-1, k)
+
+    def is_same(self, distances: np.ndarray) -> np.ndarray:
+        """Whether distances are 0 but for rounding: an array of the same shape."""
+        return distances <= SAME * np.abs(self.rows).max()
+
+    def _own_places(
+        self, frame: Any, queries: np.ndarray, distances: np.ndarray, nearest: np.ndarray
+    ) -> np.ndarray:
+        """Return where among its neighbours (m, k) each row stands itself; or else the last."""
+        itself = self.is_same(distances)
+        if queries.shape == self.rows.shape and self.is_same(np.abs(queries - self.rows)).all():
+            itself &= nearest == np.arange(len(nearest))[:, None]
+        elif self.label in frame.columns:
+            labels = [category_text(value) for value in frame[self.label].astype("object")]
+            itself &= self.labels[nearest] == np.array(labels)[:, None]
+        return np.where(itself.any(axis=1), itself.argmax(axis=1), nearest.shape[1] - 1)
 
     def vote(self, rows: np.ndarray) -> np.ndarray:
         """Return the label that most neighbours have; if labels tie, the nearest row decides.
@@ -143,6 +190,12 @@ class Model:
         predicted : ndarray of str, shape (m,)
         """
         return np.array(self.classes)[majority(self.codes[rows], len(self.classes))]
+
+
+def rows_that_overflow(rows: np.ndarray) -> np.ndarray:
+    """Return the numbers of those rows (n, r) whose distances from others may be infinite."""
+    # Written so that NaN is found, too.
+    return np.flatnonzero(~(np.abs(rows) <= largest_value(rows.dtype)).all(axis=1))
 
 
 def fit_model(
@@ -191,7 +244,7 @@ def fit_model(
         estimator=_description(estimator),
         preparation=preparation,
         components=components,
-        rows=X @ components.T,
+        rows=_mapped(X, components),
         classes=tuple(str(name) for name in classes),
         codes=codes.astype(np.int64),
         label=table.label,
@@ -209,7 +262,20 @@ def fit_model(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         certificate=getattr(estimator, "certificate_", None),
         k=_voters(k, estimator, X, table.labels, seed),
+        missing=table.missing,
     )
+
+
+def _mapped(X: np.ndarray, components: np.ndarray) -> np.ndarray:
+    """Map rows (n, d) to the learned space (n, r); refuse those whose distances overflow."""
+    rows = X @ components.T
+    far = rows_that_overflow(rows)
+    if far.size:
+        raise InputError(
+            f"row {far[0]}, counted from 0, is so far from others that its distances overflow: "
+            f"correct its values, or remove it"
+        )
+    return rows
 
 
 def _voters(

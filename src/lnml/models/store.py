@@ -15,28 +15,67 @@ import numpy as np
 from lnml.certificates import Certificate
 from lnml.errors import InputError, require
 from lnml.files import atomic_output
-from lnml.models.model import Model
+from lnml.models.fitted import check_storable, from_state
+from lnml.models.model import Model, rows_that_overflow
 from lnml.tables import Preparation
 from lnml.version import __version__
 
 FORMAT = 1
 HEADER, CHECKSUM = "lnml_model", "lnml_sha256"
+# Parameters of estimators within estimators; ours need five.
+DEEPEST = 50
 _PREPARATION, _CERTIFICATE = "preparation.", "certificate."
 
 
-def save_model(path: str | Path, model: Model) -> None:
+def save_model(path: str | Path, model: Any, *, replace: bool = True) -> None:
     """Write a model to one file, completely or not at all.
 
     Parameters
     ----------
     path : str or Path
-        Name of the file. An older file is replaced.
-    model : Model
-        What to write.
+        Name of the file.
+    model : Model, fitted estimator or pipeline
+        What to write: what :func:`fit_model` returns, a fitted estimator of lnml, or a pipeline of
+        scalers, PCA and such an estimator. Of an estimator, all is kept that ``transform`` needs,
+        and its certificate; not what tells how the fit went, such as ``history_``, nor parameters
+        that are functions.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.models import load_model, save_model
+    >>> wine = load_dataset("wine")
+    >>> pipeline = make_pipeline(StandardScaler(), LMNN()).fit(wine.data, wine.target)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder) / "wine.model", pipeline)
+    ...     loaded = load_model(Path(folder) / "wine.model")
+    >>> bool((loaded.transform(wine.data) == pipeline.transform(wine.data)).all())
+    True
     """
+    if isinstance(model, Model):
+        header, arrays = _model_state(model)
+    else:
+        header, arrays = check_storable(model)
+        header |= {"format": FORMAT, "lnml": __version__}
     require("safetensors")
     from safetensors.numpy import save
 
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(header, allow_nan=False)
+    content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+    with atomic_output(path, replace=replace) as temporary:
+        temporary.write_bytes(content)
+
+
+def _model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what is stored of a model of a table: a dict that JSON can hold, and arrays."""
     state, prepared = model.preparation.get_state()
     header = {
         "format": FORMAT,
@@ -50,6 +89,7 @@ def save_model(path: str | Path, model: Model) -> None:
         "data": dict(model.data),
         "fit": dict(model.fit),
         "k": model.k,
+        "missing": list(model.missing),
     }
     arrays = {
         "components": model.components,
@@ -60,14 +100,10 @@ def save_model(path: str | Path, model: Model) -> None:
     if model.certificate is not None:
         header["certificate"], proof = model.certificate.get_state()
         arrays |= {_CERTIFICATE + name: array for name, array in proof.items()}
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps(header, allow_nan=False)
-    content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
-    with atomic_output(path) as temporary:
-        temporary.write_bytes(content)
+    return header, arrays
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path) -> Any:
     """Read a model, and refuse a file that is not exactly what was written.
 
     Parameters
@@ -77,7 +113,8 @@ def load_model(path: str | Path) -> Model:
 
     Returns
     -------
-    model : Model
+    model : Model, fitted estimator or pipeline
+        As it was given to :func:`save_model`.
 
     Raises
     ------
@@ -86,9 +123,28 @@ def load_model(path: str | Path) -> Model:
     """
     header, arrays = _read_verified(Path(path))
     try:
-        return _build(header, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        return from_state(header, arrays) if "kind" in header else _build(header, arrays)
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         _refuse_damaged(path, error)
+
+
+def load_table_model(path: str | Path) -> Model:
+    """Read a model of a table, as ``lnml fit`` writes it; see :func:`load_model`."""
+    model = load_model(path)
+    if not isinstance(model, Model):
+        raise InputError(
+            f"{path} holds a {type(model).__name__} that was stored from Python, without the "
+            f"columns of a table: use it there (lnml.models.load_model), or write a model with "
+            f"lnml fit"
+        )
+    return model
 
 
 def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -96,6 +152,7 @@ def _read_verified(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     text, checksum, arrays = _read_raw(path)
     try:
         header = json.loads(text, parse_constant=_no_constant)
+        _demand_shallow_text(header)
         version = header["format"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         _refuse_damaged(path, error)
@@ -127,7 +184,7 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
             metadata = file.metadata() or {}
             if HEADER not in metadata:
                 raise InputError(f"{path} is not an lnml model: write one with lnml fit")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            arrays = {name: _array(path, file, name) for name in file.keys()}
     except SafetensorError as error:
         raise InputError(
             f"{path} is not an lnml model, or was cut off or damaged: get a new copy, or fit again"
@@ -135,6 +192,14 @@ def _read_raw(path: Path) -> tuple[str, str, dict[str, np.ndarray]]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     return metadata[HEADER], metadata.get(CHECKSUM, ""), arrays
+
+
+def _array(path: Path, file: Any, name: str) -> np.ndarray:
+    try:
+        return file.get_tensor(name)
+    except (TypeError, AttributeError) as error:
+        # NumPy has no bfloat16 and no numbers of 8 bits; models hold neither.
+        _refuse_damaged(path, error)
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
@@ -155,16 +220,19 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     _demand(components.ndim == 2 and components.size > 0, "components")
     _demand(components.shape[1] == preparation.n_features_out, "components")
     _demand(rows.ndim == 2 and rows.shape[1] == components.shape[0] and len(rows) > 0, "rows")
+    if rows_that_overflow(rows).size:
+        raise ValueError("distances between its rows overflow")
     _demand(codes.dtype == np.int64 and codes.shape == (len(rows),), "codes")
     _demand(len(classes) > 0 and len(set(classes)) == len(classes), "classes")
     _demand(bool(codes.min() >= 0) and bool(codes.max() < len(classes)), "codes")
     data, fit = header["data"], header["fit"]
+    _demand(isinstance(header["estimator"]["parameters"], dict), "estimator")
     _texts("names", [header["method"], header["label"], data["name"], data["fingerprint"]])
     _texts("estimator", [header["estimator"]["class"], header["created"], header["lnml"]])
     _demand(isinstance(fit["converged"], bool) and isinstance(fit["chosen"], dict), "fit")
     for name in ("objective", "gap", "n_iter", "seconds"):
         _demand(fit[name] is None or isinstance(fit[name], int | float), "fit")
-    # Older files have no k.
+    # Older files have no k, and no values that stand for missing ones.
     k = header.get("k")
     _demand(k is None or (type(k) is int and 1 <= k <= len(rows)), "k")
     return Model(
@@ -182,6 +250,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         created=header["created"],
         certificate=_certificate(header, arrays, components),
         k=k,
+        missing=tuple(_texts("missing", header.get("missing", []))),
     )
 
 
@@ -213,6 +282,18 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
 def _texts(name: str, values: Any) -> list[str]:
     _demand(isinstance(values, list) and all(isinstance(value, str) for value in values), name)
     return values
+
+
+def _demand_shallow_text(value: Any, depth: int = 0) -> None:
+    """Refuse what could not be shown: halves of characters, and lists within lists without end."""
+    _demand(depth <= DEEPEST, "nesting")
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, list | dict):
+        for part in value:
+            _demand_shallow_text(part, depth + 1)
+        if isinstance(value, dict):
+            _demand_shallow_text(list(value.values()), depth)
 
 
 def _demand(condition: bool, name: str) -> None:

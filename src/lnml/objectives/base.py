@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Pattern, Search
 from lnml.core.solution import Proof
-from lnml.core.warm_start import Search, WarmStart
+from lnml.core.warm_start import WarmStart
 
 # A gap is relative to the objective, or to this share of its value at M = 0: separable data
 # have an optimum near zero, where a plain ratio means nothing.

@@ -9,12 +9,11 @@ solvers need ten times fewer steps in these. See docs/lmnn.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Edge, Pattern
 from lnml.core.points import Points
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.scatter import (
@@ -23,6 +22,7 @@ from lnml.objectives.scatter import (
     PullScatter,
     TotalScatter,
     polished,
+    total_scatter,
     whitened,
 )
 
@@ -83,12 +83,18 @@ class Conditioning(LinearCoordinates):
     pull: np.ndarray
 
 
+def class_pull(points: Points) -> np.ndarray:
+    """Weight of the pairs of every class under which each row has a pull of one."""
+    return np.asarray(1.0 / np.maximum(points.class_sizes - 1, 1))
+
+
+def ideal_pull(points: Points, targets: Pattern | None) -> Edge | np.ndarray:
+    """Return the pairs of the ideal distribution, with its weights."""
+    return class_pull(points) if targets is None else Edge(targets, shared=True)
+
+
 def whiten_pull(
-    kernels: Kernels,
-    points: Points,
-    targets: Pattern | None,
-    weights: Any = None,
-    ridge: float = 0.0,
+    kernels: Kernels, points: Points, pull: Edge | np.ndarray, ridge: float = 0.0
 ) -> Conditioning:
     """Coordinates in which the weighted pull scatter, plus a ridge, is the identity.
 
@@ -98,33 +104,31 @@ def whiten_pull(
         The device.
     points : Points
         The data as given, n x d.
-    targets : Pattern or None
-        Target pairs; None stands for all pairs of the same class.
-    weights : array of the device aligned with targets, or ndarray with the classes
-        Weight of each pair; default all ones, or 1 / (class size - 1) for classes.
+    pull : Edge, or ndarray of shape (n_classes,)
+        Target pairs with weights; or the weight of all pairs of each class.
     ridge : float
         Multiple of the identity, in the columns as given, that is added to the scatter.
     """
     units = ColumnUnits.of(kernels, points)
     if ridge > 0.0:
-        return _whiten_ridge(kernels, units, PullScatter(kernels, units, targets, weights), ridge)
+        return _whiten_ridge(kernels, units, PullScatter(kernels, units, pull), ridge)
     total = TotalScatter(kernels, units)
     columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
     varying = whitened(total, columns, columns.shape[1])
     # Rows do not differ there, so it changes nothing, and the inverse becomes simple.
     left_out = np.linalg.qr(varying.without)[0]
     basis = varying.directions - left_out @ (left_out.T @ varying.directions)
-    pull = PullScatter(kernels, units, targets, weights)
-    found = whitened(pull, basis, varying.n_coarse)
+    scatter = PullScatter(kernels, units, pull)
+    found = whitened(scatter, basis, varying.n_coarse)
     pulled = found.directions
     if pulled.shape[1] > found.n_coarse:
-        pulled = polished(pull, pulled)
+        pulled = polished(scatter, pulled)
     # In directions without pull the spread of the rows sets the unit.
     spread = kernels.columns(units.along(kernels, found.without)).spread
-    free = found.without / (np.sqrt(pull.weight) * np.where(spread > 0.0, spread, 1.0))
+    free = found.without / (np.sqrt(scatter.weight) * np.where(spread > 0.0, spread, 1.0))
     directions = np.hstack([pulled, free])
     return Conditioning(
-        points=_mapped(kernels, units, directions, pull.weight),
+        points=_mapped(kernels, units, directions, scatter.weight),
         matrix=directions / units.scale[:, None],
         inverse=_inverse(directions) * units.unscale,
         pull=np.repeat([1.0, 0.0], [pulled.shape[1], free.shape[1]]),
@@ -154,11 +158,7 @@ def _whiten_ridge(
 
 
 def for_proof(
-    kernels: Kernels,
-    points: Points,
-    found: Conditioning,
-    targets: Pattern | None,
-    weights: Any = None,
+    kernels: Kernels, points: Points, found: Conditioning, pull: Edge | np.ndarray
 ) -> Conditioning:
     """Return coordinates that see whatever float64 can tell apart in the rows.
 
@@ -168,16 +168,12 @@ def for_proof(
     whole = found.matrix.shape[1] == np.count_nonzero(found.matrix.any(axis=1))
     if whole or points.rounding is None or points.dtype != np.float32:
         return found
-    exact = replace(kernels.widened(points), rounding=None)
-    return whiten_pull(kernels, exact, targets, weights)
+    exact = replace(kernels.mapped(points, wide=True), rounding=None)
+    return whiten_pull(kernels, exact, pull)
 
 
 def scale_pull(
-    kernels: Kernels,
-    points: Points,
-    targets: Pattern | None,
-    weights: Any = None,
-    ridge: float = 0.0,
+    kernels: Kernels, points: Points, pull: Edge | np.ndarray, ridge: float = 0.0
 ) -> Conditioning:
     """Scale each column by its own pull, for a diagonal metric. Constant columns are left out.
 
@@ -186,14 +182,14 @@ def scale_pull(
     """
     units = ColumnUnits.of(kernels, points)
     columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
-    pull = PullScatter(kernels, units, targets, weights)
-    squares = np.maximum(np.diag(columns.T @ pull.matrix @ columns), 0.0)
+    scatter = PullScatter(kernels, units, pull)
+    squares = np.maximum(np.diag(columns.T @ scatter.matrix @ columns), 0.0)
     size = np.sqrt(squares + ridge / units.scale[np.isfinite(units.scale)] ** 2)
-    pulled = (size > pull.noise(columns)) | (ridge > 0.0)
-    unit = np.where(pulled, size, np.sqrt(pull.weight))
+    pulled = (size > scatter.noise(columns)) | (ridge > 0.0)
+    unit = np.where(pulled, size, np.sqrt(scatter.weight))
     directions = columns / unit
     return Conditioning(
-        points=_mapped(kernels, units, directions, pull.weight),
+        points=_mapped(kernels, units, directions, scatter.weight),
         matrix=directions / units.scale[:, None],
         inverse=(columns * unit * units.unscale[:, None]).T,
         pull=1.0 * pulled,
@@ -206,7 +202,7 @@ def _mapped(kernels: Kernels, units: ColumnUnits, directions: np.ndarray, weight
     # The largest distance in units of a typical difference of a target pair.
     reach = np.sqrt(weight) * float(kernels.columns(rows).spread.max(initial=0.0))
     if rows.dtype == np.float32 and rows.precision * reach > LARGEST_ROUNDING:
-        units = units._replace(points=kernels.widened(units.points))
+        units = units._replace(points=kernels.mapped(units.points, wide=True))
         rows = units.along(kernels, directions)
     far = rows.precision * reach**2 > FAR * np.sqrt(rows.precision)
     return replace(rows, far=bool(far))
@@ -241,7 +237,7 @@ def soften(kernels: Kernels, whitened: Conditioning, free: float) -> SoftCoordin
     """
     span, root = np.linalg.qr(whitened.inverse.T)
     points = whitened.points
-    scatter = root @ kernels.gram(points.data, points.data) @ root.T
+    scatter = root @ total_scatter(kernels, points) @ root.T
     values, vectors = np.linalg.eigh(scatter / points.n_rows)
     sizes = np.sqrt(np.maximum(values, min(SOFT_FLOOR * values.mean(), free)))
     rotation = span @ vectors
@@ -288,14 +284,13 @@ def scale_basis(
     A column along which they do not vary gets weight zero, which costs nothing. If
     outliers set the spread of a column, it is stretched: its target pairs count, too.
     """
-    along = kernels.points(kernels.embed(points, basis.T).coordinates, points.class_start)
+    along = Points(kernels.embed(points, basis.T).coordinates, points.class_start)
     given, found = kernels.columns(points), kernels.columns(along)
     largest = np.maximum(-given.lowest, given.highest)
     rounding = points.precision * (largest @ np.abs(basis))
     scale = np.where(found.spread > CONSTANT * rounding, found.spread, np.inf)
-    rows = kernels.standardized(along, found.mean, scale)
-    moved = kernels.laplacian([(targets, None, 1.0)], rows.data)
-    pull = np.sqrt(np.maximum(np.diag(kernels.gram(moved, rows.data)), 0.0) / targets.size)
+    rows = kernels.mapped(along, shift=found.mean, scale=scale)
+    pull = np.sqrt(kernels.edge_scatter(rows, [Edge(targets)]).squares / targets.size)
     stretched = (pull > CONSTANT * rounding / scale) & (pull < STRETCHED)
     scale[stretched] *= pull[stretched] / STRETCHED
-    return ScaledBasis(kernels.standardized(along, found.mean, scale), basis / scale)
+    return ScaledBasis(kernels.mapped(along, shift=found.mean, scale=scale), basis / scale)

@@ -6,14 +6,15 @@ the rows, not of their differences. Ordinary columns bear that; others need more
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Edge, Pattern
 from lnml.core.points import Embedding, Points
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
+from lnml.objectives.conditioning import ideal_pull
 from lnml.objectives.large_proof import inside
 from lnml.proofs.differences import Moment, entrywise, product_error
 from lnml.proofs.objective import Value
@@ -47,7 +48,7 @@ class WideRows(NamedTuple):
         """Map the rows by a matrix (d, e)."""
         kernels, points = training.kernels, training.points
         given = kernels.columns(points)
-        rows = kernels.mapped(kernels.widened(points), matrix, shift=given.mean, far=far)
+        rows = kernels.mapped(points, matrix, shift=given.mean, far=far, wide=True)
         found = kernels.columns(rows)
         reach = np.maximum(given.highest - given.mean, given.mean - given.lowest)
         return cls(
@@ -76,10 +77,9 @@ def device_divergence(
     """Sum over rows of KL(p0 | p_M); see :func:`lnml.proofs.softmax.divergence`."""
     kernels = training.kernels
     rows = WideRows.of(training, components.T, training.points.far)
-    embedding = Embedding(rows.points.data, rows.points)
-    counts, weights = _counts(training, targets)
-    pull = _pull(kernels, rows, targets, weights)
-    log_z = float(kernels.log_normalizers(embedding)[counts].sum())
+    embedding = Embedding.of(rows.points)
+    pull = device_pull(training, rows, targets)
+    log_z, _ = kernels.softmax(embedding, targets, full=None)
     trace = float(np.trace(pull.matrix))
     n = training.points.n_rows
     error = n * (length_error(kernels, embedding) + POWER_ERROR) + float(pull.error.sum())
@@ -91,9 +91,8 @@ def device_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Val
     """Sum over rows of the chance of a wrong neighbour, for NCA."""
     kernels = training.kernels
     rows = WideRows.of(training, components.T, training.points.far)
-    embedding = Embedding(rows.points.data, rows.points)
-    own, _ = kernels.class_softmax(embedding, full=False)
-    value = float((1.0 - own).sum())
+    embedding = Embedding.of(rows.points)
+    value, _ = kernels.class_softmax(embedding, full=False)
     n = training.points.n_rows
     each = 2.0 * (length_error(kernels, embedding) + POWER_ERROR)
     return Value(value, n * each + gamma(2 * n + 64) * n)
@@ -105,43 +104,28 @@ def device_dual(
     """Return the dual point of a metric, in components (r, e) of the coordinates of the rows."""
     kernels, n = training.kernels, training.points.n_rows
     embedding = kernels.embed(rows.points, inner)
-    counts, _ = _counts(training, targets)
-    log_z, matrix = kernels.softmax(embedding, counts, full=True)
+    logs, matrix = kernels.softmax(embedding, targets, full=True)
     sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     moved = product_error(sizes, 2.0 * np.sqrt(n) * rows.shift, 0.0)
     error = moved + entrywise(gamma(2 * n + 64), rows.squares())
     expected = Moment(matrix, rows.squares(), error)
     inside_ = np.square(inner).sum(axis=0)
-    logs = float(log_z[counts].sum())
     linear = float(np.vdot(inner @ matrix, inner))
     rounding = n * (length_error(kernels, embedding) + POWER_ERROR) + float(error @ inside_)
     rounding += gamma(2 * n + 64) * (abs(logs) + linear + n)
     return SoftmaxDual(expected, Value(logs + linear, rounding))
 
 
-def _counts(training: TrainingSet, targets: Pattern | None) -> tuple[Any, Any]:
-    """Return which rows count, and the weight of each target pair (or of each class)."""
-    kernels, sizes = training.kernels, training.points.class_sizes
-    if targets is None:
-        counts = kernels.arrays.per_row(sizes > 1, training.points)
-        return counts, 1.0 / np.maximum(sizes - 1, 1)
-    return targets.sizes > 0, 1.0 / kernels.arrays.per_pair(targets.sizes, targets)
-
-
 def device_pull(training: TrainingSet, rows: WideRows, targets: Pattern | None) -> Moment:
     """Return the scatter of p0."""
-    return _pull(training.kernels, rows, targets, _counts(training, targets)[1])
-
-
-def _pull(kernels: Kernels, rows: WideRows, targets: Pattern | None, weights: Any) -> Moment:
-    points, n = rows.points, rows.points.n_rows
-    if targets is None:
-        matrix = kernels.class_scatter(points, weights)
+    kernels, points, n = training.kernels, rows.points, rows.points.n_rows
+    pull = ideal_pull(points, targets)
+    if isinstance(pull, Edge):
+        found = kernels.edge_scatter(points, [pull])
+        matrix, squares, error = inside(found, np.eye(points.n_features))
+    else:
+        matrix = kernels.pair_scatter(points, pull)
         squares = np.maximum(np.diag(matrix), 0.0)
         error = entrywise(gamma(2 * n + 16), squares)
-    else:
-        mean = kernels.columns(points).mean
-        found = kernels.edge_scatter(points, [(targets, weights, 1.0)], mean)
-        matrix, squares, error = inside(found, np.eye(len(mean)))
     sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     return Moment(matrix, squares, error + product_error(sizes, 2.0 * np.sqrt(n) * rows.shift, 0.0))

@@ -6,15 +6,18 @@ diagonal (Schultz, Joachims 2003). The derivations are in docs/frobenius.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import brentq
 
-from lnml.core.pairs import Hinge, Pattern
+from lnml.core.pairs import Edge, Hinge, Pattern
 from lnml.core.points import Embedding
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import (
     SoftCoordinates,
+    class_pull,
     for_proof,
     scale_basis,
     soften,
@@ -23,7 +26,7 @@ from lnml.objectives.conditioning import (
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.norms import DiagonalNorm, FullNorm, SquaredNorm, half_square
 from lnml.objectives.triplet_proof import FinishedTriplets
-from lnml.objectives.triplet_task import PointCoordinates, TripletTask
+from lnml.objectives.triplet_task import PointCoordinates, TripletTask, count_triplets
 from lnml.objectives.triplets import TripletObjective
 from lnml.proofs.differences import column_moments
 from lnml.proofs.hinges import (
@@ -70,17 +73,17 @@ class FrobeniusObjective(TripletObjective):
         """Whiten the hinges; the norm stays that of the data's coordinates."""
         kernels, points = self.training.kernels, self.training.points
         # First those of LMNN, which leave out directions in which the data do not vary.
-        whitened = whiten_pull(kernels, points, targets)
+        whitened = whiten_pull(kernels, points, Edge(targets))
         if whitened.points.far:
             # Outliers set the variance of all rows: it says nothing about what hinges need.
             conditioning = SoftCoordinates(
                 whitened.points, whitened.matrix, whitened.inverse, whitened
             )
             return self._task(conditioning, targets, FullNorm(conditioning))
-        whitened = whiten_pull(kernels, points, None)
+        whitened = whiten_pull(kernels, points, class_pull(points))
         # A distance of one along a direction of variance s costs a norm of 1 / (2 s^2), which
         # is next to nothing beside the hinges of the zero metric.
-        n_triplets = kernels.count_triplets(points, targets, self.impostors)
+        n_triplets = count_triplets(points, targets, self.impostors)
         free = FREE / np.sqrt(max(self.hinge_weight * n_triplets, 1e-300))
         conditioning = soften(kernels, whitened, free)
         return self._task(conditioning, targets, FullNorm(conditioning))
@@ -95,9 +98,9 @@ class FrobeniusObjective(TripletObjective):
 
     def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
         """Return the bound of docs/frobenius.md."""
-        whitened = for_proof(
-            self.training.kernels, self.training.points, finished.task.coordinates.whitened, None
-        )
+        kernels, points = self.training.kernels, self.training.points
+        known = finished.task.coordinates.whitened
+        whitened = for_proof(kernels, points, known, class_pull(points))
         push = push_moment(finished.pairs, slopes, whitened.matrix).times(self.hinge_weight)
         total = slope_total(slopes, self.hinge_weight)
         bound = norm_bound(push, total, whitened.matrix, whitened.inverse)
@@ -204,7 +207,12 @@ class FrobeniusTask(TripletTask):
         plain = self.working.with_multipliers(None)
 
         def hinges(multiple: float) -> Hinge:
-            larger = Embedding(float(np.sqrt(multiple)) * embedding.coordinates, embedding.points)
+            factor = float(np.sqrt(multiple))
+            larger = replace(
+                embedding,
+                coordinates=factor * embedding.coordinates,
+                components=factor * components,
+            )
             return self.kernels.hinge(larger, plain, 0.0)
 
         def slope(multiple: float, at: Hinge | None = None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.core.pairs import EdgeScatter, Pattern
+from lnml.core.pairs import Edge, EdgeScatter, Pattern
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import for_proof
@@ -34,9 +34,11 @@ def prove_large(
     its ridge. Only that matrix is computed, for a share that the solver found to be feasible.
     """
     kernels, points = training.kernels, training.points
-    conditioning = for_proof(kernels, points, finished.task.coordinates, finished.task.targets)
+    conditioning = for_proof(
+        kernels, points, finished.task.coordinates, Edge(finished.task.targets)
+    )
     coordinates = conditioning.matrix
-    mean, pull_weight = kernels.columns(points).mean, 1.0 - push_weight
+    pull_weight = 1.0 - push_weight
     total = slope_total(slopes, push_weight)
     share = min(finished.task.dual_bound / total, 1.0) * (1.0 - CAUTION) if total > 0.0 else 0.0
     own = slopes.per_target(finished.pairs.i.size)
@@ -47,10 +49,10 @@ def prove_large(
     for _ in range(TRIALS):
         weights = pull_weight + share * push_weight * own
         edges = [
-            (finished.task.targets, kernels.arrays.array(weights), 1.0),
-            (kernels.pattern(pushed), kernels.arrays.array(summed), -share * push_weight),
+            Edge(finished.task.targets, weights),
+            Edge(kernels.pattern(pushed), summed, -share * push_weight),
         ]
-        found = inside(kernels.edge_scatter(points, edges, mean), coordinates)
+        found = inside(kernels.edge_scatter(points, edges), coordinates)
         found = found.plus(ridge.moment(coordinates).times(pull_weight))
         least = least_eigenvalue(found.matrix, found.error)
         if least >= 0.0:

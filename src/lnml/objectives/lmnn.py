@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Edge, Pattern
 from lnml.core.solution import Certificate, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
 from lnml.objectives.large_proof import prove_large
 from lnml.objectives.margins import sample_margins
-from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
 from lnml.objectives.triplets import TripletObjective
@@ -57,7 +57,7 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
     def penalised(self, targets: Pattern, ridge: Ridge) -> LMNNTask:
         """See :class:`lnml.objectives.trace.PenalisedObjective`."""
         kernels, points = self.training.kernels, self.training.points
-        conditioning = whiten_pull(kernels, points, targets, ridge=ridge.weight)
+        conditioning = whiten_pull(kernels, points, Edge(targets), ridge.weight)
         return LMNNTask(
             kernels, conditioning, targets, self.hinge_weight, self.impostors, ridge.weight
         )
@@ -73,7 +73,7 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
             return prove_large(self.training, finished, slopes, self.hinge_weight, self.ridge)
         training, task = self.training, finished.task
         kernels, points = training.kernels, training.points
-        conditioning = for_proof(kernels, points, task.coordinates, task.targets)
+        conditioning = for_proof(kernels, points, task.coordinates, Edge(task.targets))
         coordinates, pairs = conditioning.matrix, finished.pairs
         pull = moment(pairs.rows, pairs.i, pairs.j, np.ones(pairs.i.size), coordinates)
         pull = pull.plus(self.ridge.moment(coordinates))
@@ -195,12 +195,9 @@ class LMNNTask(TripletTask):
 
     def slope_at_zero(self) -> np.ndarray:
         """See :class:`lnml.objectives.trace.PenalisedTask`: all hinges act."""
-        points, arrays = self.points, self.kernels.arrays
-        n_targets = arrays.to_host(self.targets.sizes).astype(np.float64)
-        n_impostors = points.n_rows - points.class_sizes[points.row_class]
-        away = class_pair_scatter(self.kernels, points, np.zeros(points.n_rows), n_targets)
-        weights = arrays.array(n_impostors.astype(np.float64))
-        pairs = [(self.targets, arrays.per_pair(weights, self.targets), 1.0)]
-        near = self.kernels.gram(self.kernels.laplacian(pairs, points.data), points.data)
+        points, kernels = self.points, self.kernels
+        away = kernels.pair_scatter(points, None, self.targets.sizes)
+        n_impostors = (points.n_rows - points.class_sizes).astype(np.float64)
+        near = kernels.edge_scatter(points, [Edge(self.targets, by_class=n_impostors)]).matrix
         ratio = self.hinge_weight / (1.0 - self.hinge_weight)
-        return np.diag(self.scatter) + ratio * ((near + near.T) / 2 - away)
+        return np.diag(self.scatter) + ratio * (near - away)

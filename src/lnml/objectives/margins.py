@@ -38,23 +38,32 @@ def sample_margins(
     rng = np.random.default_rng(0)
     kernels, targets = task.kernels, task.targets
     embedding = kernels.embed(task.points, components)
-    distances = kernels.distances(embedding, targets)
     if task.impostors is not None:
         # One target and one impostor in each row that has any.
         step = -(-targets.size // (n_rows * n_columns))
-        own = kernels.arrays.to_host(distances[::step])
-        margins = own - kernels.arrays.to_host(kernels.distances(embedding, task.impostors)[::step])
-        return Sample(np.sort(margins)[::-1], float(own.sum()), 1.0, targets.size / own.size)
-    sample = kernels.sample_rows(distances, targets, n_rows, rng)
-    rows = sample.rows
+        own, other = (
+            kernels.to_host(kernels.distances(embedding, pairs))[::step]
+            for pairs in (targets, task.impostors)
+        )
+        margins = np.sort(own - other)[::-1]
+        return Sample(margins, float(own.sum()), 1.0, targets.size / own.size)
+    pairs = kernels.pattern(targets).to_host()
+    filled = np.flatnonzero(pairs.sizes)
+    rows = rng.permutation(filled)[:n_rows]
     columns = rng.permutation(task.points.n_rows)[:n_columns]
-    ends = (kernels.arrays.rows(embedding, numbers) for numbers in (rows, columns))
-    impostors = cdist(*ends, "sqeuclidean")
+    from_rows = kernels.rows(embedding, rows)
+    impostors = cdist(from_rows, kernels.rows(embedding, columns), "sqeuclidean")
     row_class = task.points.row_class
     impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
-    pull, found = 0.0, []
-    for own, to_impostors in zip(sample.values, impostors, strict=True):
-        pull += float(own.sum())
-        found.append((own[:, None] - to_impostors[np.isfinite(to_impostors)]).ravel())
+    partners = [pairs.indices[pairs.indptr[row] : pairs.indptr[row + 1]] for row in rows]
+    to_partners = kernels.rows(embedding, np.concatenate(partners))
+    own_row = np.repeat(np.arange(rows.size), [each.size for each in partners])
+    own = np.square(from_rows[own_row] - to_partners).sum(axis=1)
+    found = [
+        (own[own_row == number][:, None] - beside[np.isfinite(beside)]).ravel()
+        for number, beside in enumerate(impostors)
+    ]
     margins = np.sort(np.concatenate(found))[::-1]
-    return Sample(margins, pull, task.points.n_rows / columns.size, sample.n_filled / rows.size)
+    return Sample(
+        margins, float(own.sum()), task.points.n_rows / columns.size, filled.size / rows.size
+    )

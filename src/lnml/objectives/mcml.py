@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Pattern, Search
+from lnml.core.points import Points
 from lnml.core.solution import DualPoint, Proof
-from lnml.core.warm_start import Search, WarmStart
+from lnml.core.warm_start import WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, PairCosts, Task, cheaper_moment
-from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.conditioning import Conditioning, ideal_pull, whiten_pull
+from lnml.objectives.scatter import total_scatter
 from lnml.objectives.softmax_proof import prove_mcml
-from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge
 
 # The metric may grow until the rounding of a typical squared distance is this
 # large, or the distance itself (float32).
@@ -56,10 +56,8 @@ class MCMLObjective(PenalisedObjective):
     ) -> PairCosts:
         """F_ij of every pair, with k_i the number of pairs of row i."""
         kernels = self.training.kernels
-        arrays, embedding = kernels.arrays, kernels.embed(self.training.points, components)
-        row_term = kernels.log_normalizers(embedding) - arrays.log(pairs.sizes.clip(min=1))
-        costs = kernels.distances(embedding, pairs) + arrays.per_pair(row_term, pairs)
-        return PairCosts(costs / arrays.per_pair(pairs.sizes, pairs))
+        embedding = kernels.embed(self.training.points, components)
+        return PairCosts(kernels.softmax_costs(embedding, pairs))
 
     def task(self, targets: Pattern | None) -> MCMLTask:
         """Return the task; ``targets`` None means all rows of the same class."""
@@ -69,10 +67,8 @@ class MCMLObjective(PenalisedObjective):
     def penalised(self, targets: Pattern | None, ridge: Ridge) -> MCMLTask:
         """See :class:`lnml.objectives.trace.PenalisedObjective`."""
         kernels, points = self.training.kernels, self.training.points
-        sizes = target_counts(self.training, targets)
-        weights = None if targets is None else 1.0 / kernels.arrays.per_pair(sizes, targets)
-        conditioning = whiten_pull(kernels, points, targets, weights, ridge.weight)
-        return MCMLTask(kernels, conditioning, sizes, targets, weights, ridge.weight)
+        conditioning = whiten_pull(kernels, points, ideal_pull(points, targets), ridge.weight)
+        return MCMLTask(kernels, conditioning, targets, ridge.weight)
 
     def prove(
         self, task: MCMLTask, found: np.ndarray, components: np.ndarray, care: int = 0
@@ -91,14 +87,11 @@ class MCMLTask(Task):
         self,
         kernels: Kernels,
         conditioning: Conditioning,
-        sizes: Any,
         targets: Pattern | None = None,
-        weights: Any = None,
         ridge: float = 0.0,
     ) -> None:
         super().__init__(conditioning)
-        self.kernels = kernels
-        self.targets, self.weights = targets, weights
+        self.kernels, self.targets = kernels, targets
         # Metrics whose softmax is the dual point, and the share of the second one.
         self.dual: tuple[list[np.ndarray | None], float] = ([], 0.0)
         # The distribution that is asked for leaves the ridge: it is strictly feasible.
@@ -109,16 +102,17 @@ class MCMLTask(Task):
         self.pull = conditioning.pull
         self.precision = self.points.precision
         # Rows without targets have no ideal distribution; others still see them.
-        self.counts = sizes > 0
-        self.log_sizes = float(kernels.arrays.log(sizes[self.counts]).sum())
+        sizes = target_counts(kernels, self.points, targets)
+        self.n_counted = sum(sizes.values())
+        self.log_sizes = float(sum(count * np.log(size) for size, count in sizes.items()))
         n = self.points.n_rows
         # What the rounding of distances grows with: the squares of the rows, or, where
         # distances come from differences, those of target pairs.
-        self.scatter = kernels.gram(self.points.data, self.points.data)
+        self.scatter = total_scatter(kernels, self.points)
         if self.points.far:
             self.scatter = np.eye(self.points.n_features)
         self.ceiling = self.scatter / (n * max(LARGEST_ROUNDING / self.precision, LEAST_CEILING))
-        self.objective_at_zero = np.log(n - 1.0) * int(self.counts.sum()) - self.log_sizes
+        self.objective_at_zero = np.log(n - 1.0) * self.n_counted - self.log_sizes
 
     def keep_dual(self, components: list[np.ndarray | None], share: float) -> None:
         """Keep the metrics of one dual point, or of a mixture with a share of the second.
@@ -139,10 +133,10 @@ class MCMLTask(Task):
         """
         embedding = self.kernels.embed(self.points, components)
         log_normalizers, expected = cheaper_moment(
-            lambda full: self.kernels.softmax(embedding, self.counts, full=full), components
+            lambda full: self.kernels.softmax(embedding, self.targets, full=full), components
         )
         pulled = components * self.pull
-        value = float(np.vdot(pulled, components)) + self._total(log_normalizers)
+        value = float(np.vdot(pulled, components)) + log_normalizers
         gradient = 2.0 * (pulled - expected)
         rounding, rounding_gradient = self._rounding(components)
         return value - self.log_sizes + rounding, gradient + rounding_gradient
@@ -156,17 +150,14 @@ class MCMLTask(Task):
         weighted = self.precision * (components * self.pull + 2.0 * components @ self.scatter)
         return float(np.vdot(weighted, components)), 2.0 * weighted
 
-    def _total(self, log_normalizers: Any) -> float:
-        """Sum over the rows that have targets."""
-        return float(log_normalizers[self.counts].sum())
-
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple t of M = L^T L with about the least objective along the ray."""
 
         def along_ray(log_scale: float) -> float:
             scaled = np.exp(log_scale / 2) * components
-            log_normalizers = self.kernels.log_normalizers(self.kernels.embed(self.points, scaled))
-            return float(np.vdot(scaled * self.pull, scaled)) + self._total(log_normalizers)
+            embedding = self.kernels.embed(self.points, scaled)
+            log_normalizers, _ = self.kernels.softmax(embedding, self.targets, full=None)
+            return float(np.vdot(scaled * self.pull, scaled)) + log_normalizers
 
         n = self.points.n_rows
         spread = 2.0 * float(np.vdot(components @ self.scatter, components)) / n
@@ -178,21 +169,26 @@ class MCMLTask(Task):
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Entropy of the model's rows, and pull minus expected scatter."""
         embedding = self.kernels.embed(self.points, components)
-        log_normalizers, expected = self.kernels.softmax(embedding, self.counts, full=True)
-        entropy = self._total(log_normalizers)
-        entropy += float(np.vdot(components @ expected, components))
+        log_normalizers, expected = self.kernels.softmax(embedding, self.targets, full=True)
+        entropy = log_normalizers + float(np.vdot(components @ expected, components))
         return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)
 
     def slope_at_zero(self) -> np.ndarray:
         """See :class:`lnml.objectives.trace.PenalisedTask`: all partners are equally likely."""
-        n = self.points.n_rows
-        weights = self.kernels.arrays.to_host(self.counts) / (n - 1.0)
-        expected = class_pair_scatter(self.kernels, self.points, weights, weights)
+        points, sizes = self.points, self.points.class_sizes
+        filled = 1.0 * (sizes > 1) if self.targets is None else self.targets.sizes > 0
+        expected = self.kernels.pair_scatter(points, filled, filled) / (points.n_rows - 1.0)
         return np.diag(self.pull) - expected
 
 
-def target_counts(training: TrainingSet, targets: Pattern | None) -> Any:
-    """Return the number of targets of every row."""
-    if targets is not None:
-        return targets.sizes
-    return training.kernels.arrays.per_row(training.points.class_sizes - 1, training.points)
+def target_counts(kernels: Kernels, points: Points, targets: Pattern | None) -> dict[int, int]:
+    """Return how many rows have how many targets, without those that have none."""
+    if targets is None:
+        sizes = [(int(size) - 1, int(size)) for size in points.class_sizes]
+    else:
+        sizes = list(kernels.pattern(targets).size_counts().items())
+    found: dict[int, int] = {}
+    for size, count in sizes:
+        if size > 0:
+            found[size] = found.get(size, 0) + count
+    return found

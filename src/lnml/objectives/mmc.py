@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Edge, Pattern, Search
 from lnml.core.solution import Certificate, Proof
-from lnml.core.warm_start import Search
 from lnml.core.warn import warn_user
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
@@ -58,7 +57,7 @@ class MMCObjective:
         self.ridge = Ridge.of(training, trace_penalty, training.n_target_pairs)
         self.dtype = training.points.dtype
         self.kernels = training.kernels
-        self.points = self.kernels.widened(training.points)
+        self.points = self.kernels.mapped(training.points, wide=True)
         self.diagonal = diagonal
 
     def free_term(self, components: np.ndarray) -> float:
@@ -82,9 +81,8 @@ class MMCObjective:
     def task(self, targets: Pattern | None) -> MMCTask:
         """Return the task; ``targets`` None means all pairs of the same class."""
         kernels, points = self.kernels, self.points
-        weights = self._weights(targets)
         condition = scale_pull if self.diagonal else whiten_pull
-        conditioning = condition(kernels, points, targets, weights, self.ridge.weight)
+        conditioning = condition(kernels, points, self._pull(targets), self.ridge.weight)
 
         def roots(trial: np.ndarray) -> tuple[float, np.ndarray]:
             return kernels.root_sums(kernels.embed(conditioning.points, trial))
@@ -105,14 +103,13 @@ class MMCObjective:
         conditioning = task.conditioning
         if not self.diagonal:
             points = self.training.points
-            conditioning = for_proof(
-                self.kernels, points, conditioning, task.targets, self._weights(task.targets)
-            )
+            pull = self._pull(task.targets)
+            conditioning = for_proof(self.kernels, points, conditioning, pull)
         return prove_ratio(labelled, task, components, conditioning.matrix, duals, self.ridge)
 
-    def _weights(self, targets: Pattern | None) -> np.ndarray | None:
+    def _pull(self, targets: Pattern | None) -> Edge | np.ndarray:
         """Every pair counts once."""
-        return np.ones(self.points.class_start.size - 1) if targets is None else None
+        return np.ones(self.points.class_sizes.size) if targets is None else Edge(targets)
 
 
 class GivenPairsObjective:
@@ -165,11 +162,9 @@ class GivenPairsObjective:
         points = kernels.points(np.vstack([v, -v]), np.array([0, 2 * m]))
         indptr = np.concatenate([[0], np.cumsum(similar), np.full(m, similar.sum())])
         pairs = Pattern(indptr, (m + np.flatnonzero(similar)).astype(np.int32))
-        quarters = kernels.arrays.array(np.full(pairs.size, 0.25))
+        pull = Edge(kernels.pattern(pairs), factor=0.25)
         condition = scale_pull if self.diagonal else whiten_pull
-        conditioning = condition(
-            kernels, points, kernels.pattern(pairs), quarters, self.ridge.weight
-        )
+        conditioning = condition(kernels, points, pull, self.ridge.weight)
         apart = kernels.points(v[~similar], np.array([0, m - similar.sum()]))
         roots = partial(kernels.length_sums, kernels.mapped(apart, conditioning.matrix))
         return MMCTask(roots, conditioning, self.diagonal)

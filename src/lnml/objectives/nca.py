@@ -8,9 +8,9 @@ from lnml.core.solution import Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Task, cheaper_moment
-from lnml.objectives.conditioning import Conditioning, whiten_pull
+from lnml.objectives.conditioning import Conditioning, class_pull, whiten_pull
 from lnml.objectives.softmax_proof import prove_nca
-from lnml.objectives.trace import PenalisedObjective, Ridge, class_pair_scatter
+from lnml.objectives.trace import PenalisedObjective, Ridge
 
 # Typical squared distances within a class between which a fit makes progress, and a good one.
 SMALLEST, TYPICAL, LARGEST = 0.01, 10.0, 100.0
@@ -47,7 +47,7 @@ class NCAObjective(PenalisedObjective):
     def penalised(self, targets: None, ridge: Ridge) -> NCATask:
         """See :class:`lnml.objectives.trace.PenalisedObjective`."""
         kernels, points = self.training.kernels, self.training.points
-        conditioning = whiten_pull(kernels, points, None, ridge=ridge.weight)
+        conditioning = whiten_pull(kernels, points, class_pull(points), ridge.weight)
         return NCATask(kernels, conditioning, ridge.weight)
 
     def refuse_zero(self, objective: float) -> None:
@@ -103,12 +103,11 @@ class NCATask(Task):
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient (r x d)."""
         embedding = self.kernels.embed(self.points, components)
-        share, moment = cheaper_moment(
+        wrong, moment = cheaper_moment(
             lambda full: self.kernels.class_softmax(embedding, full=full), components
         )
         penalised = components @ self.ridge
-        value = float((1.0 - share).sum()) + float(np.vdot(penalised, components))
-        return value, 2.0 * (moment + penalised)
+        return wrong + float(np.vdot(penalised, components)), 2.0 * (moment + penalised)
 
     def best_scale(self, components: np.ndarray) -> float:
         """Multiple of M = L^T L at which rows see more than their nearest neighbour.
@@ -124,8 +123,7 @@ class NCATask(Task):
     def slope_at_zero(self) -> np.ndarray:
         """See :class:`lnml.objectives.trace.PenalisedTask`: all partners are equally likely."""
         points = self.points
-        sizes = points.class_sizes[points.row_class]
         each = 1.0 / (points.n_rows - 1.0)
-        own = each * (sizes - 1.0)
-        slope = class_pair_scatter(self.kernels, points, each * (1.0 - own), -each * own)
+        own = each * (points.class_sizes - 1.0)
+        slope = self.kernels.pair_scatter(points, each * (1.0 - own), -each * own)
         return slope + self.ridge

@@ -7,13 +7,12 @@ rows mapped to them, where they are the largest. See docs/lmnn.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
 from lnml.core.outliers import usual_range
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Edge
 from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.protocol import Kernels
 
@@ -57,7 +56,7 @@ class ColumnUnits(NamedTuple):
         """Measure the columns; rows that float32 cannot standardise become float64."""
         columns = kernels.columns(points)
         if points.dtype == np.float32 and _has_outliers(kernels, points, columns):
-            points = kernels.widened(points)
+            points = kernels.mapped(points, wide=True)
         # Compares the values: the spread of a constant column may be non-zero by rounding.
         constant = columns.highest == columns.lowest
         scale = np.where(constant, np.inf, columns.spread)
@@ -67,7 +66,7 @@ class ColumnUnits(NamedTuple):
             rounding = 0.5 * points.precision * np.stack([largest, largest])
         return cls(
             points,
-            kernels.standardized(points, columns.mean, scale),
+            kernels.mapped(points, shift=columns.mean, scale=scale),
             columns.mean,
             scale,
             np.where(constant, 0.0, columns.spread),
@@ -93,7 +92,7 @@ class ColumnUnits(NamedTuple):
 def _has_outliers(kernels: Kernels, points: Points, columns: Columns) -> bool:
     """Whether a column has values so far away that they hide the differences of the others."""
     step = max(1, points.n_rows // SAMPLE)
-    sample = kernels.arrays.rows(Embedding(points.data, points), np.arange(0, points.n_rows, step))
+    sample = kernels.rows(Embedding.of(points), np.arange(0, points.n_rows, step))
     typical = usual_range(sample)
     far = columns.highest - columns.lowest > OUTLYING * typical
     return bool((far & (typical > 0.0)).any())
@@ -117,12 +116,15 @@ class TotalScatter:
 
     def __init__(self, kernels: Kernels, units: ColumnUnits) -> None:
         self.kernels, self.units = kernels, units
-        self.matrix = kernels.gram(units.scaled.data, units.scaled.data) / units.points.n_rows
+        self.matrix = self.of_rows(units.scaled)
+
+    def of_rows(self, rows: Points) -> np.ndarray:
+        """Mean square of some rows around their mean, e x e."""
+        return total_scatter(self.kernels, rows) / rows.n_rows
 
     def along(self, directions: np.ndarray, n_coarse: int) -> np.ndarray:
         """See :class:`Scatter`."""
-        n = self.units.points.n_rows
-        return _in_blocks(self, directions, n_coarse, lambda rows: rows.data / n)
+        return _in_blocks(self, directions, n_coarse)
 
     def noise(self, directions: np.ndarray) -> np.ndarray:
         """See :class:`Scatter`."""
@@ -140,31 +142,24 @@ class PullScatter:
         Sum of the weights.
     """
 
-    def __init__(
-        self, kernels: Kernels, units: ColumnUnits, targets: Pattern | None, weights: Any
-    ) -> None:
-        self.kernels, self.units, self.targets = kernels, units, targets
+    def __init__(self, kernels: Kernels, units: ColumnUnits, pull: Edge | np.ndarray) -> None:
+        self.kernels, self.units, self.pull = kernels, units, pull
         sizes = units.points.class_sizes
-        if targets is None:
-            self.weights = 1.0 / np.maximum(sizes - 1, 1) if weights is None else weights
-            self.weight = float((self.weights * sizes * (sizes - 1)).sum())
-            self.matrix = kernels.class_scatter(units.scaled, self.weights)
+        if isinstance(pull, Edge):
+            self.weight = pull.total
         else:
-            self.weights = weights
-            self.weight = float(targets.size if weights is None else weights.sum())
-            moved = self._moved(units.scaled)
-            self.matrix = _symmetric(kernels.gram(moved, units.scaled.data))
+            self.weight = float((pull * sizes * (sizes - 1)).sum())
+        self.matrix = self.of_rows(units.scaled)
 
-    def _moved(self, rows: Points) -> Any:
-        assert self.targets is not None
-        return self.kernels.laplacian([(self.targets, self.weights, 1.0)], rows.data)
+    def of_rows(self, rows: Points) -> np.ndarray:
+        """Return the sum for some rows, e x e."""
+        if isinstance(self.pull, Edge):
+            return self.kernels.edge_scatter(rows, [self.pull]).matrix
+        return self.kernels.pair_scatter(rows, self.pull)
 
     def along(self, directions: np.ndarray, n_coarse: int) -> np.ndarray:
         """See :class:`Scatter`."""
-        if self.targets is None and n_coarse < directions.shape[1]:
-            rows = self.units.along(self.kernels, directions)
-            return self.kernels.class_scatter(rows, self.weights)
-        return _in_blocks(self, directions, n_coarse, self._moved)
+        return _in_blocks(self, directions, n_coarse)
 
     def noise(self, directions: np.ndarray) -> np.ndarray:
         """See :class:`Scatter`."""
@@ -175,24 +170,23 @@ class PullScatter:
 
 
 def _in_blocks(
-    scatter: TotalScatter | PullScatter,
-    directions: np.ndarray,
-    n_coarse: int,
-    move: Callable[[Points], Any],
+    scatter: TotalScatter | PullScatter, directions: np.ndarray, n_coarse: int
 ) -> np.ndarray:
-    """B^T S B, coarse directions by S and the others by their rows.
+    """B^T S B, coarse directions by S and the others by their rows."""
+    coarse = directions[:, :n_coarse]
+    by_matrix = coarse.T @ scatter.matrix @ coarse
+    if n_coarse == directions.shape[1]:
+        return by_matrix
+    found = scatter.of_rows(scatter.units.along(scatter.kernels, directions))
+    found[:n_coarse, :n_coarse] = by_matrix
+    return found
 
-    ``move`` maps rows Z to Y such that Z^T Y is their scatter.
-    """
-    coarse, fine = directions[:, :n_coarse], directions[:, n_coarse:]
-    found = coarse.T @ scatter.matrix @ coarse
-    if fine.shape[1] == 0:
-        return found
-    kernels, units = scatter.kernels, scatter.units
-    rows = units.along(kernels, fine)
-    moved = move(rows)
-    both = coarse.T @ kernels.gram(units.scaled.data, moved)
-    return np.block([[found, both], [both.T, _symmetric(kernels.gram(moved, rows.data))]])
+
+def total_scatter(kernels: Kernels, points: Points) -> np.ndarray:
+    """Sum over rows of u u^T, u = a row minus the mean of all, d x d."""
+    ones = np.ones(points.class_sizes.size)
+    # Every row meets all rows, and every pair is met from both its ends.
+    return kernels.pair_scatter(points, ones, ones) / (2.0 * points.n_rows)
 
 
 class Whitened(NamedTuple):
@@ -253,8 +247,3 @@ def polished(scatter: Scatter, directions: np.ndarray) -> np.ndarray:
     """Return directions that are of scatter one together, not only level by level."""
     values, vectors = np.linalg.eigh(scatter.along(directions, 0))
     return directions @ (vectors / np.sqrt(np.maximum(values, SHARE)))
-
-
-def _symmetric(matrix: np.ndarray) -> np.ndarray:
-    """Return the symmetric part of a matrix."""
-    return (matrix + matrix.T) / 2

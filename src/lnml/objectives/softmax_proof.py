@@ -12,7 +12,7 @@ from lnml.core.pairs import Pattern
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import FLOOR_SHARE
-from lnml.objectives.conditioning import Conditioning, for_proof
+from lnml.objectives.conditioning import Conditioning, for_proof, ideal_pull
 from lnml.objectives.device_softmax import (
     WideRows,
     device_divergence,
@@ -33,9 +33,8 @@ def prove_mcml(
 ) -> Proof:
     """Return what :meth:`lnml.objectives.mcml.MCMLObjective.prove` says."""
     targets = task.targets
-    conditioning = for_proof(
-        training.kernels, training.points, task.coordinates, targets, task.weights
-    )
+    pull = ideal_pull(training.points, targets)
+    conditioning = for_proof(training.kernels, training.points, task.coordinates, pull)
     sums = (_DeviceSums if care == 0 else _HostSums)(training, task, conditioning.matrix, care)
     value = sums.objective(components).plus(ridge.value(components))
     coordinates = conditioning.matrix
@@ -44,7 +43,7 @@ def prove_mcml(
         value.error,
         bound=0.0,
         floor=FLOOR_SHARE * task.objective_at_zero,
-        work=3.0 * training.points.n_rows**2 * components.size,
+        work=3.0 * all_pairs(training) * components.size,
         method="mcml",
         parameters=ridge.parameters,
         coordinates=coordinates,
@@ -53,12 +52,12 @@ def prove_mcml(
     metrics, share = task.dual
     if not metrics:
         return proof
-    pull = sums.pull()
+    scatter = sums.pull()
     # The ideal distribution, which None stands for, has the entropy that is asked for.
-    ideal = SoftmaxDual(pull, Value(task.log_sizes, gamma(4) * abs(task.log_sizes)))
+    ideal = SoftmaxDual(scatter, Value(task.log_sizes, gamma(4) * abs(task.log_sizes)))
     metrics = [None if each is None else task.to_original(each, len(each)) for each in metrics]
     duals = [ideal if each is None else sums.dual(each, conditioning) for each in metrics]
-    bound = entropy_bound(pull.plus(ridge.moment(coordinates)), duals, share, task.log_sizes)
+    bound = entropy_bound(scatter.plus(ridge.moment(coordinates)), duals, share, task.log_sizes)
     shares = [1.0] if len(metrics) == 1 else [1.0 - bound.share, bound.share]
     # What is lacking to a sum of one is the share of the ideal distribution.
     shares = [part for part, each in zip(shares, metrics, strict=True) if each is not None]
@@ -130,13 +129,17 @@ def prove_nca(training: TrainingSet, components: np.ndarray, care: int, ridge: R
     else:
         value = wrong_neighbors(host_rows(training, care), components)
     value = value.plus(ridge.value(components))
-    work = float(training.points.n_rows**2 * components.size)
-    return Proof(value.value, value.error, work=work)
+    return Proof(value.value, value.error, work=all_pairs(training) * components.size)
+
+
+def all_pairs(training: TrainingSet) -> float:
+    """Return the number of pairs that sums on the host run over; infinite if rows are elsewhere."""
+    return np.inf if training.kernels.remote else float(training.points.n_rows) ** 2
 
 
 def host_rows(training: TrainingSet, care: int) -> Rows:
     """Return the rows on the host, in float64 or, with a care of 2, in long double."""
-    data = training.kernels.arrays.to_host(training.points.data)
+    data = training.kernels.to_host(training.points.data)
     dtype = np.longdouble if care == 2 else np.float64
     return Rows(np.asarray(data, dtype=dtype), training.points.class_start)
 

@@ -8,7 +8,6 @@ so that every direction has some pull.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -139,44 +138,3 @@ def mean_variance(kernels: Kernels, points: Points) -> float:
     varying = whitened(TotalScatter(kernels, units), columns, columns.shape[1])
     count = max(varying.directions.shape[1], 1)
     return float(np.square(units.unscale).sum()) / count
-
-
-def class_pair_scatter(
-    kernels: Kernels, points: Points, same: np.ndarray, other: np.ndarray
-) -> np.ndarray:
-    """Sum of v v^T over all pairs of rows (d x d), without a pass over the pairs.
-
-    Parameters
-    ----------
-    kernels : Kernels
-        The device.
-    points : Points
-        The data, near zero.
-    same, other : ndarrays of shape (n,)
-        Weight of the pairs of a row with rows of its class, and with all others.
-    """
-    n, starts = points.n_rows, points.class_start
-    sizes = points.class_sizes.astype(np.float64)
-    data = points.data
-    blocks = [data[lo:hi] for lo, hi in pairwise(starts)]
-    squares = [kernels.gram(block, block) for block in blocks]
-    every = sum(squares)
-    sums = np.stack([_column_sums(kernels, block, np.ones(len(block))) for block in blocks])
-    own_size = np.repeat(sizes, points.class_sizes)
-    weights = kernels.arrays.array(same * own_size + other * (n - own_size))
-    total = kernels.gram(data * weights[:, None], data)
-    for k, block in enumerate(blocks):
-        rows = slice(starts[k], starts[k + 1])
-        beside = (
-            (same[rows], squares[k], sums[k]),
-            (other[rows], every - squares[k], sums.sum(axis=0) - sums[k]),
-        )
-        for weight, partners, partner_sum in beside:
-            cross = np.outer(_column_sums(kernels, block, weight), partner_sum)
-            total += weight.sum() * partners - cross - cross.T
-    return (total + total.T) / 2
-
-
-def _column_sums(kernels: Kernels, block: Any, weights: np.ndarray) -> np.ndarray:
-    """Weighted sum of some rows."""
-    return kernels.gram(block, kernels.arrays.array(weights)[:, None])[:, 0]

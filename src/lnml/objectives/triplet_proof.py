@@ -70,12 +70,13 @@ class FinishedTriplets:
         n_pairs = i.size + task.dual().value.size
         far = task.points.far
         self.large = care == 0 and n_pairs * components.size > most and not far
-        points = self.kernels.widened(self.points)
+        self.large = self.large or self.kernels.remote
+        points = self.kernels.mapped(self.points, wide=True)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)
         rows = np.zeros((0, self.points.n_features))
         if not self.large:
-            rows = self.kernels.arrays.to_host(self.points.data)
+            rows = self.kernels.to_host(self.points.data)
             rows = np.asarray(rows, dtype=np.longdouble if care == 2 else np.float64)
         self.pairs = Pairs(rows, i, j)
         self.targets = self._lengths()
@@ -86,7 +87,7 @@ class FinishedTriplets:
         if not self.large:
             return Lengths(*squared_lengths(rows, i, j, self.components))
         kernels, pattern = self.kernels, self.task.targets
-        values = kernels.arrays.to_host(kernels.distances(self.embedding, pattern))
+        values = kernels.to_host(kernels.distances(self.embedding, pattern))
         shift = 2.0 * self.rounding
         errors = 2.0 * np.sqrt(values) * shift + shift**2
         return Lengths(values, errors + gamma(len(self.components) + 2) * values)
@@ -119,11 +120,16 @@ class FinishedTriplets:
         """Return pairs (row, impostor), all within reach among them."""
         if self.task.impostors is not None:
             return self.task.impostors
-        radius = self._radius(reach)
-        known = self._known(radius)
-        if known is not None:
-            return known
-        return self.kernels.within(self.embedding, self.kernels.arrays.array(radius))
+        search, radius = self.task.last_search, self._radius(reach)
+        if search is not None and not search.made_at(self.found):
+            search = None
+        if search is not None and self.large:
+            # Ordinary columns: the search looked further than their rounding.
+            return search.found
+        needed = radius if search is None else self._seen_from_task(radius)
+        return self.kernels.within(
+            self.embedding, radius, known=search, needed=needed, limited=False
+        ).found
 
     def _radius(self, reach: np.ndarray) -> np.ndarray:
         """Return how far impostors are looked for, as squared distances that are rounded."""
@@ -134,11 +140,10 @@ class FinishedTriplets:
 
     def _candidates(self, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return all pairs (row, impostor) whose hinges may be above zero."""
-        arrays, pattern = self.kernels.arrays, self._searched(reach)
-        near = arrays.to_host(self.kernels.distances(self.embedding, pattern)) < np.repeat(
-            self._radius(reach), arrays.to_host(pattern.sizes)
-        )
-        rows, impostors = self.kernels.pattern(pattern).to_host().pairs()
+        pattern = self.kernels.pattern(self._searched(reach))
+        rows, impostors = pattern.to_host().pairs()
+        lengths = self.kernels.to_host(self.kernels.distances(self.embedding, pattern))
+        near = lengths < self._radius(reach)[rows]
         rough = self._rough()
         if rough.any():
             near |= rough[rows] | rough[impostors]
@@ -172,20 +177,14 @@ class FinishedTriplets:
         both = np.unique(np.concatenate(keys))
         return both // n, both % n
 
-    def _known(self, radius: np.ndarray) -> Pattern | None:
-        """Return what the last search found, if it was made here and looked far enough."""
-        search, points = self.task.last_search, self.task.points
-        if search is None or not search.made_at(self.found):
-            return None
-        if self.large:
-            # Ordinary columns: the search looked further than their rounding.
-            return search.found
+    def _seen_from_task(self, radius: np.ndarray) -> np.ndarray:
+        """Return how far a search in the coordinates of the task must have looked."""
+        points = self.task.points
         shift = 2.0 * embedding_error(self.kernels.columns(points), points, self.found)
         # Its rows were mapped: the rounding of that comes on top.
         matrix = np.linalg.norm(self.task.coordinates.matrix, axis=1) * np.linalg.norm(self.found)
         shift += 2.0 * embedding_error(self.kernels.columns(self.points), self.points, matrix[None])
-        radius = (np.sqrt(np.maximum(radius, 0.0)) + shift) ** 2
-        return search.found if search.reaches(self.kernels.arrays.array(radius)) else None
+        return np.asarray((np.sqrt(np.maximum(radius, 0.0)) + shift) ** 2)
 
 
 def embedding_error(columns: Any, points: Points, components: np.ndarray) -> float:

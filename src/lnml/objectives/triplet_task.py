@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from lnml.core.pairs import Hinge, Pattern, TooManyPairs, WorkingSet
+from lnml.core.pairs import PAIR_BYTES, Hinge, Pattern, Search, TooManyPairs, WorkingSet
 from lnml.core.points import Embedding, Points
 from lnml.core.solution import Certificate
-from lnml.core.warm_start import Search, WarmStart
+from lnml.core.warm_start import WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.base import Coordinates, Task
 from lnml.proofs.slopes import Slopes
 
-# Bytes that one candidate pair takes in a working set and its evaluation.
-PAIR_BYTES = 24
 # A search looks further than it must by this factor, so that its result stays useful
 # while the metric moves.
 MARGIN = 1.1
@@ -50,6 +49,18 @@ class PointCoordinates(Coordinates, Protocol):
     @property
     def points(self) -> Points:
         """The data in the new coordinates."""
+
+
+def count_triplets(points: Points, targets: Pattern, impostors: Pattern | None) -> int:
+    """Return the number of (target, impostor) pairs of all rows.
+
+    Without ``impostors``, all rows of other classes count as impostors.
+    """
+    if impostors is not None:
+        # One target and one impostor in each row that has any.
+        return impostors.size
+    others = points.n_rows - points.class_sizes
+    return int(targets.counts_in(points.class_start) @ others)
 
 
 class TripletTask(Task, ABC):
@@ -102,11 +113,8 @@ class TripletTask(Task, ABC):
         self.dual_bound = 0.0
         self._dual: Slopes | tuple[np.ndarray, float, WorkingSet] | None = None
         self.last_search: Search | None = None
-        nobody = Pattern(np.zeros(points.n_rows + 1, np.int64), np.zeros(0, np.int32))
-        candidates = kernels.pattern(nobody) if impostors is None else impostors
-        self.working: WorkingSet = kernels.working_set(targets, candidates)
-        n_triplets = kernels.count_triplets(points, targets, impostors)
-        self.objective_at_zero = hinge_weight * n_triplets
+        self.working: WorkingSet = kernels.working_set(targets, impostors)
+        self.objective_at_zero = hinge_weight * count_triplets(points, targets, impostors)
 
     @abstractmethod
     def best_scale(self, components: np.ndarray) -> float:
@@ -124,7 +132,7 @@ class TripletTask(Task, ABC):
         """Return the multipliers, and the last search if it was made at what was found."""
         search = self.last_search
         if search is not None and search.made_at(found):
-            search = Search(components, search.radius, search.found)
+            search = replace(search, components=components)
         else:
             search = None
         return WarmStart(components, self.targets, self.working.multipliers, search=search)
@@ -134,23 +142,23 @@ class TripletTask(Task, ABC):
         if self.impostors is not None:
             return
         embedding = self.kernels.embed(self.points, components)
-        distances = self.kernels.distances(embedding, self.targets)
         multipliers = self.working.multipliers
         # A triplet acts while D_il < 1 + D_ij + smoothing * multiplier.
         beyond = smoothing * (1.0 if multipliers is None else multipliers.largest)
-        radius = 1.0 + beyond + self.kernels.arrays.row_maximum(distances, self.targets)
+        longest = self.kernels.distances(embedding, self.targets, longest=True)
+        found = self._search(embedding, longest + (1.0 + beyond), margin)
+        self.working = self.kernels.working_set(self.targets, found.found, multipliers)
+        self.last_search = replace(found, components=components)
+
+    def _search(self, embedding: Embedding, radius: Any, margin: float) -> Search:
+        """Return the known search if it reaches, or one that looks as far as there is room for."""
         known, self.known = self.known, None
-        if known is not None and known.reaches(radius):
-            self._take(components, known.radius, known.found)
-            return
-        most = self.kernels.pair_budget(PAIR_BYTES)
         for factor in (margin, 1.0):
             try:
-                found = self.kernels.within(embedding, factor * radius, max_pairs=most)
-                self._take(components, factor * radius, found)
-                return
-            except TooManyPairs:
-                continue
+                further = factor * radius
+                return self.kernels.within(embedding, further, known=known, needed=radius)
+            except TooManyPairs as error:
+                most = error.most
         raise MemoryError(
             f"more than {most:,} impostors are within reach of {self.points.n_rows:,} rows, "
             f"which takes more than {most * PAIR_BYTES / 2**30:.1f} GiB: raise "
@@ -158,26 +166,21 @@ class TripletTask(Task, ABC):
             f"fewer rows or target neighbours"
         )
 
-    def _take(self, components: np.ndarray, radius: Any, found: Pattern) -> None:
-        self.working = self.kernels.working_set(self.targets, found, self.working.multipliers)
-        self.last_search = Search(components, radius, found)
-
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x e) of the smoothed objective over the working set."""
         embedding = self.kernels.embed(self.points, components)
-        terms = self.kernels.hinge(embedding, self.working, smoothing)
+        terms = self.kernels.hinge(embedding, self.working, smoothing, moment="coordinates")
+        assert terms.moment is not None
         value, gradient = self.term.value_and_gradient(components)
-        moved = self.kernels.slope_laplacian(self.working, terms, embedding.coordinates)
-        push = self.kernels.gram(moved, self.points.data, exact=False)
-        gradient = self.term.restrict(gradient + 2.0 * self.hinge_weight * push)
+        gradient = self.term.restrict(gradient + 2.0 * self.hinge_weight * terms.moment)
         return value + self.hinge_weight * terms.smoothed, gradient
 
     def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
         embedding = self.kernels.embed(self.points, components)
-        terms = self.kernels.hinge(embedding, self.working, smoothing)
-        moved = self.kernels.slope_laplacian(self.working, terms, self.points.data)
-        push = self.hinge_weight * self.kernels.gram(moved, self.points.data)
+        terms = self.kernels.hinge(embedding, self.working, smoothing, moment="data")
+        assert terms.moment is not None
+        push = self.hinge_weight * terms.moment
         objective, multiple = self.exact(components, embedding, terms)
         certificate = self.term.certificate(
             components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
@@ -213,7 +216,7 @@ class TripletTask(Task, ABC):
             components, smoothing, working = self._dual
             embedding = self.kernels.embed(self.points, components)
             found = self.kernels.slopes(embedding, working, smoothing)
-            self._dual = Slopes.of(found, self.targets, self.kernels.arrays)
+            self._dual = Slopes.of(found, self.targets, self.kernels)
         return self._dual
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:

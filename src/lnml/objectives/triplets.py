@@ -10,18 +10,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from lnml.core.pairs import Pattern, TooManyPairs
-from lnml.core.points import Embedding
+from lnml.core.pairs import Pattern, Search, TooManyPairs
 from lnml.core.solution import Proof
-from lnml.core.warm_start import Search
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import FLOOR_SHARE, Form, PairCosts
 from lnml.objectives.triplet_proof import FinishedTriplets
-from lnml.objectives.triplet_task import MARGIN, PAIR_BYTES, SMOOTHING, TripletTask
+from lnml.objectives.triplet_task import MARGIN, SMOOTHING, TripletTask
 from lnml.proofs.objective import Value
 from lnml.proofs.slopes import Slopes
 
@@ -85,11 +82,13 @@ class TripletObjective(ABC):
         finished.objective = value.value
         proof = self.proved(finished, task.dual())
         targets = np.stack([finished.pairs.i, finished.pairs.j], axis=1)
+        work = 3.0 * (len(targets) + len(proof.duals["slopes"])) * components.size
         return replace(
             proof,
             error=value.error,
             floor=FLOOR_SHARE * task.objective_at_zero,
-            work=3.0 * (len(targets) + len(proof.duals["slopes"])) * components.size,
+            # More care needs the rows on the host.
+            work=np.inf if self.training.kernels.remote else work,
             duals={"targets": targets, **proof.duals},
         )
 
@@ -99,37 +98,13 @@ class TripletObjective(ABC):
         """Pull plus push of every pair; the search serves the next metric step, too."""
         kernels, points = self.training.kernels, self.training.points
         embedding = kernels.embed(points, components)
-        distances = kernels.distances(embedding, pairs)
-        reach = 1.0 + kernels.arrays.row_maximum(distances, pairs)
+        reach = kernels.distances(embedding, pairs, longest=True) + 1.0
         try:
-            search = self._search(embedding, components, reach, known)
+            further = MARGIN * (reach + SMOOTHING)
+            search = kernels.within(embedding, further, known=known, needed=reach)
             working = kernels.working_set(pairs, search.found)
             push = kernels.hinge(embedding, working, 0.0).target_hinge
         except TooManyPairs:
-            search, push = None, self._push_by_blocks(embedding, pairs, reach)
-        return PairCosts(self.pull_weight * distances + self.hinge_weight * push, search)
-
-    def _search(
-        self, embedding: Embedding, components: np.ndarray, radius: Any, known: Search | None
-    ) -> Search:
-        """Return the known search where it reaches, or one that looks a little further."""
-        if known is not None and known.reaches(radius):
-            return known
-        radius = MARGIN * (radius + SMOOTHING)
-        kernels = self.training.kernels
-        found = kernels.within(embedding, radius, max_pairs=kernels.pair_budget(PAIR_BYTES))
-        return Search(components, radius, found)
-
-    def _push_by_blocks(self, embedding: Embedding, pairs: Pattern, radius: Any) -> Any:
-        """Return the hinge of every pair, block by block; all candidates at once do not fit."""
-        kernels, n = self.training.kernels, self.training.points.n_rows
-        push = 0.0 * kernels.distances(embedding, pairs)
-        step = max(kernels.pair_budget(PAIR_BYTES) // n, 1)
-        for lo in range(0, n, step):
-            hi = min(lo + step, n)
-            candidates = kernels.within(embedding, radius, rows=(lo, hi))
-            part = slice(pairs.indptr[lo], pairs.indptr[hi])
-            block = Pattern(pairs.indptr[lo : hi + 1] - pairs.indptr[lo], pairs.indices[part])
-            working = kernels.working_set(block, candidates)
-            push[part] = kernels.hinge(embedding, working, 0.0, first_row=lo).target_hinge
-        return push
+            search, push = None, kernels.target_hinges(embedding, pairs, reach)
+        pull = kernels.distances(embedding, pairs)
+        return PairCosts(self.pull_weight * pull + self.hinge_weight * push, search)

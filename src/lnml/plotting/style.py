@@ -8,6 +8,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 
+from lnml.core.text import visible
+
 # From Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 # Seven markers and six colours: 42 classes look different.
@@ -38,7 +40,7 @@ def text_color() -> str:
 
 def plain(label: Any, width: int = 24) -> str:
     """Return a label as matplotlib should show it: one line, not too long, no formulas."""
-    text = " ".join(str(label).split()) or " "
+    text = visible(" ".join(str(label).split())) or " "
     text = text if len(text) <= width else text[: width - 1] + "…"
     return text.replace("$", r"\$")
 

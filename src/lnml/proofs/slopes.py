@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lnml.core.pairs import Multipliers, Pattern
-from lnml.kernels.protocol import Arrays
+from lnml.kernels.protocol import Kernels
 
 
 class Slopes(NamedTuple):
@@ -28,13 +28,12 @@ class Slopes(NamedTuple):
     value: np.ndarray
 
     @classmethod
-    def of(cls, found: Multipliers, targets: Pattern, arrays: Arrays) -> Slopes:
+    def of(cls, found: Multipliers, targets: Pattern, kernels: Kernels) -> Slopes:
         """Bring slopes of target pairs to the host."""
-        start, first = arrays.to_host(found.indptr), arrays.to_host(targets.indptr)
-        rows = np.repeat(np.arange(start.size - 1), np.diff(start))
-        target = first[rows] + arrays.to_host(found.slot)
-        value = np.asarray(arrays.to_host(found.value), dtype=np.float64)
-        return cls(target, arrays.to_host(found.impostor), value)
+        here, first = kernels.to_host(found), kernels.pattern(targets).to_host().indptr
+        rows = np.repeat(np.arange(here.indptr.size - 1), np.diff(here.indptr))
+        value = np.asarray(here.value, dtype=np.float64)
+        return cls(first[rows] + here.slot, here.impostor, value)
 
     def mixed(self, other: Slopes, share: float) -> Slopes:
         """(1 - share) times these plus share times the others."""

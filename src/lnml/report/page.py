@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lnml.core.text import visible
 from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison, Portrait, Provenance
 from lnml.evaluation.statistics import (
@@ -92,6 +93,8 @@ def write_report(
     compared: Mapping[str, tuple[str, ...]] = COMPARED,
     alpha: float = 0.05,
     notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    replace: bool = True,
 ) -> None:
     """Write results as one HTML file that needs nothing else.
 
@@ -123,6 +126,10 @@ def write_report(
         Level of all tests.
     notes : sequence of str
         Sentences for the end of the page.
+    warnings : sequence of str
+        Sentences for its beginning, beside the verdict.
+    replace : bool, default=True
+        Whether an older file is replaced, or this one refused.
     """
     groups = comparisons if isinstance(comparisons, Mapping) else {"": comparisons}
     groups = {title: list(found) for title, found in groups.items() if found}
@@ -153,16 +160,20 @@ def write_report(
             provenance=provenance,
             alpha=alpha,
             notes=list(notes),
+            warnings=list(warnings),
         )
     )
-    with atomic_output(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    with atomic_output(path, replace=replace) as temporary:
+        temporary.write_text(visible(page, lines=True), encoding="utf-8")
 
 
 def _only(comparison: Comparison, methods: Sequence[str]) -> Comparison:
     """Return the results of some methods, in their order."""
     return Comparison(
-        comparison.data, tuple(part for method in methods for part in comparison.of(method))
+        comparison.data,
+        tuple(
+            part for name in methods if name in comparison.methods for part in comparison.of(name)
+        ),
     )
 
 

@@ -31,7 +31,9 @@ def chosen_data(names: Sequence[str], everything: bool) -> list[StudyData]:
     return list(known.values()) if everything else list(SMALL)
 
 
-def write_study(folder: Path, results: StudyResults, provenance: Provenance) -> str:
+def write_study(
+    folder: Path, results: StudyResults, provenance: Provenance, *, replace: bool = True
+) -> str:
     """Write ``report.html``, ``study.md`` and ``study.json``; return what to print.
 
     Parameters
@@ -42,30 +44,38 @@ def write_study(folder: Path, results: StudyResults, provenance: Provenance) -> 
         What was found.
     provenance : Provenance
         How the results were made.
+    replace : bool, default=True
+        Whether older files are replaced, or the new ones refused.
     """
     groups = {title: _comparisons(results, title) for title in GROUPS}
     groups = {title: found for title, found in groups.items() if found}
     absent = {title: _absent(results, title) for title in groups}
     tables = {title: _table(title, groups[title], absent[title]) for title in groups}
     notes = [note for found in groups.values() for c in found for note in _unfinished(c)]
+    notes += [
+        f"{data.title}: left out, because some of its folds are missing; "
+        f"lnml study --data {data.name} --resume completes them."
+        for data in results.unfinished
+    ]
     write_report(
         folder / "report.html",
         groups,
-        portraits={c.data.name: portrait for c, portrait in results.found.values()},
+        portraits={c.data.name: drawn for c, drawn in results.found.values() if drawn},
         provenance=provenance,
         reference=ACCURACY,
         reference_name=REFERENCE,
         absent=absent,
         columns=GROUPS,
         notes=notes,
+        replace=replace,
     )
     stored = {
         "provenance": asdict(provenance),
         "comparisons": [c.to_json() for c, _ in results.found.values()],
     }
-    with atomic_output(folder / "study.json") as temporary:
+    with atomic_output(folder / "study.json", replace=replace) as temporary:
         temporary.write_text(json.dumps(stored), encoding="utf-8")
-    with atomic_output(folder / "study.md") as temporary:
+    with atomic_output(folder / "study.md", replace=replace) as temporary:
         temporary.write_text(_markdown(tables, notes), encoding="utf-8")
     lines = []
     for title, table in tables.items():

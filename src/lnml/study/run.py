@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,8 +16,10 @@ from lnml.evaluation.problem import FoldData, Problem
 from lnml.evaluation.results import Comparison, Portrait
 from lnml.evaluation.store import FoldStore
 from lnml.registry import find_method, on_device
-from lnml.study.problems import ALSO_WITHOUT_PCA, WITHOUT_PCA, StudyData
+from lnml.study.problems import ALSO_WITHOUT_PCA, LARGE, SMALL, WITHOUT_PCA, StudyData
 from lnml.version import __version__
+
+Found = tuple[Comparison, Portrait | None]
 
 
 def run_data(
@@ -28,7 +30,7 @@ def run_data(
     n_jobs: int | None = None,
     device: str | None = None,
     progress: Progress | None = None,
-) -> tuple[Comparison, Portrait]:
+) -> Found:
     """Cross-validate the methods of one data set and fit it once more for the pictures.
 
     Parameters
@@ -50,24 +52,52 @@ def run_data(
     if device is not None:
         problem = replace(problem, shares={})
     store = FoldStore(folder / data.name)
+    summary = problem.summary()
     store.open(
         {
-            "data": problem.summary().fingerprint,
+            "data": summary.fingerprint,
             "folds": len(problem.splits),
-            "seed": seed,
             "n_components": data.n_components,
-            "device": device,
-            "lnml": __version__,
+            **_settings(seed, device),
         }
     )
+    store.write_summary(summary)
     methods = {name: on_device(made, device) for name, made in data.methods(seed).items()}
     found = run_problem(problem, methods, store, seed=seed, n_jobs=n_jobs, progress=progress)
     portrait = store.read_portrait()
     if portrait is None:
         portrait = _portrait(problem, seed, device)
         store.write_portrait(portrait)
-    found = replace(found, data=replace(found.data, name=data.title))
-    return _with_twins(found, data), portrait
+    return _titled(found, data), portrait
+
+
+def stored_data(data: StudyData, folder: Path, *, seed: int = 0) -> Found | None:
+    """Return what is in the folder about a data set, which need not be there itself.
+
+    None if there is nothing, or if a fold is missing.
+    """
+    store = FoldStore(folder / data.name)
+    summary = store.read_summary()
+    if summary is None:
+        return None
+    wanted = [(f, m) for m in data.methods(seed) for f in range(store.description()["folds"])]
+    if not all(store.has(fold, method) for fold, method in wanted):
+        return None
+    found = Comparison(summary, tuple(store.read(fold, method) for fold, method in wanted))
+    return _titled(found, data), store.read_portrait()
+
+
+def clear_study(folder: Path) -> None:
+    """Remove all finished folds of a study, and nothing else."""
+    for data in (*SMALL, *LARGE):
+        FoldStore(folder / data.name).clear()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _settings(seed: int, device: str | None) -> dict[str, str | int | None]:
+    """Return what all data sets of one report must have in common."""
+    return {"seed": seed, "device": device, "lnml": __version__}
 
 
 def _portrait(problem: Problem, seed: int, device: str | None) -> Portrait:
@@ -82,13 +112,18 @@ def _portrait(problem: Problem, seed: int, device: str | None) -> Portrait:
     return replace(found, rows=rows[found.rows])
 
 
-def _with_twins(found: Comparison, data: StudyData) -> Comparison:
-    """List Euclidean and ITML under both names if there is no PCA, since both are the same."""
+def _titled(found: Comparison, data: StudyData) -> Comparison:
+    """Name the data set as tables do.
+
+    Euclidean and ITML get both of their names if there is no PCA, since both are the same.
+    """
+    found = replace(found, data=replace(found.data, name=data.title))
     if not data.large or data.n_components is not None:
         return found
     twins = [
         replace(result, method=name + WITHOUT_PCA)
         for name in (find_method(key).name for key in ALSO_WITHOUT_PCA)
+        if name in found.methods
         for result in found.of(name)
     ]
     return replace(found, results=(*found.results, *twins))
@@ -100,14 +135,17 @@ class StudyResults:
 
     Attributes
     ----------
-    found : dict of StudyData to (Comparison, Portrait)
-        By data set.
+    found : dict of StudyData to (Comparison, Portrait or None)
+        By data set, also those that earlier runs have finished in the same folder.
     absent : dict of StudyData to str
         Why a data set could not be run.
+    unfinished : tuple of StudyData
+        Data sets of earlier runs that miss some of their folds.
     """
 
-    found: Mapping[StudyData, tuple[Comparison, Portrait]]
+    found: Mapping[StudyData, Found]
     absent: Mapping[StudyData, str]
+    unfinished: tuple[StudyData, ...] = ()
 
 
 def run_study(
@@ -121,10 +159,18 @@ def run_study(
 ) -> StudyResults:
     """Run several data sets in turn; see :func:`run_data`.
 
+    What earlier runs have finished in the folder is part of the results.
+
     ``bar`` maps the title of a data set to a context, which gives a function that is called with
     the progress.
     """
-    found, absent = {}, {}
+    known = {data.name: data for data in (*SMALL, *LARGE, *chosen)}
+    begun = [d for d in known.values() if FoldStore(folder / d.name).description()]
+    for data in begun:
+        # The report could not say of each data set how its results were made.
+        FoldStore(folder / data.name).check(_settings(seed, device))
+    found: dict[StudyData, Found] = {}
+    absent: dict[StudyData, str] = {}
     for data in chosen:
         try:
             with bar(data.title) as progress:
@@ -133,6 +179,12 @@ def run_study(
                 )
         except MissingDataError as error:
             absent[data] = str(error)
-    if not found:
+    earlier = {data: stored_data(data, folder, seed=seed) for data in begun if data not in found}
+    found |= {data: kept for data, kept in earlier.items() if kept is not None}
+    if not any(data in found for data in chosen):
         raise MissingDataError("; ".join(absent.values()))
-    return StudyResults(found, absent)
+    return StudyResults(
+        {data: found[data] for data in known.values() if data in found},
+        {data: why for data, why in absent.items() if data not in found},
+        tuple(data for data, kept in earlier.items() if kept is None),
+    )

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
 import numpy as np
 
+from lnml.core.checks import largest_value
 from lnml.errors import InputError, require
+from lnml.tables.texts import Kind, is_a_date, is_text, text_column
 
 MOST_CATEGORIES = 100
 # Fewer rows can be numbered by chance: 0, 1, 2 is also a feature with three values.
 LEAST_ROWS_COUNTED = 10
 
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+# 99, -999, 8888, -99.9, and so on.
+_CODE = re.compile(r"-?(([789])\2+(\.\2+)?|([789])\.\4{2,})")
 
 
 def is_numeric(column: Any) -> bool:
@@ -31,7 +24,7 @@ def is_numeric(column: Any) -> bool:
     return column.dtype.kind in "iuf"
 
 
-def plain_column(name: str, column: Any) -> Any:
+def plain_column(name: str, column: Any, kind: Kind | None = None) -> Any:
     """Return a column as numbers (NaN if missing) or as categories, which are strings.
 
     Parameters
@@ -40,6 +33,8 @@ def plain_column(name: str, column: Any) -> Any:
         Name of the column.
     column : pandas.Series of shape (n,)
         A column as it was read.
+    kind : {'numbers', 'categories'}, optional
+        What texts must be. If this is not given, they tell themselves.
 
     Returns
     -------
@@ -48,6 +43,8 @@ def plain_column(name: str, column: Any) -> Any:
     """
     pandas = require("pandas")
     types = pandas.api.types
+    if is_text(column):
+        column = text_column(name, column, kind)
     dtype = column.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
         return _text_categories(column.astype("object"))
@@ -55,15 +52,15 @@ def plain_column(name: str, column: Any) -> Any:
         return _text_categories(column.astype("object"))
     if types.is_numeric_dtype(dtype):
         return _numbers(name, column)
-    kind = types.infer_dtype(column, skipna=True)
-    if kind in ("string", "boolean", "empty"):
+    held = types.infer_dtype(column, skipna=True)
+    if held in ("boolean", "empty") or is_text(column):
         return _text_categories(column.astype("object"))
-    if kind in ("decimal", "integer", "floating", "mixed-integer-float"):
+    if held in ("decimal", "integer", "floating", "mixed-integer-float"):
         return _numbers(name, column.astype("float64"))
-    if kind.startswith(("date", "time", "period")):
-        raise _is_a_date(name)
+    if held.startswith(("date", "time", "period")):
+        raise is_a_date(name)
     raise InputError(
-        f"column {name!r} holds {kind} values, neither numbers nor text: convert it, or leave it "
+        f"column {name!r} holds {held} values, neither numbers nor text: convert it, or leave it "
         f"out (--drop {name!r})"
     )
 
@@ -97,24 +94,7 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
     if is_numeric(column):
         return "counts the rows" if _counts_rows(column.to_numpy()) else None
     categories = [str(category) for category in column.cat.categories]
-    if all(_DATE.fullmatch(category) for category in categories):
-        raise _is_a_date(name)
-    if (
-        any(_DECIMAL_COMMA.fullmatch(c) for c in categories)
-        and _numbers_share([c.replace(",", ".") for c in categories]) == 1.0
-    ):
-        raise InputError(
-            f"column {name!r} holds numbers with a decimal comma ({categories[0]!r}): write them "
-            f"with a point"
-        )
     different_everywhere = len(categories) > 1 and len(categories) == column.notna().sum()
-    if different_everywhere or len(categories) > MOST_CATEGORIES:
-        if _numbers_share(categories) > 0.5:
-            wrong = next(c for c in categories if not is_number(c))
-            raise InputError(
-                f"column {name!r} holds numbers but also text ({wrong!r}): correct it, or leave "
-                f"the field empty where the number is missing"
-            )
     if different_everywhere:
         return "has a different text in every row, like an identifier"
     if len(categories) > MOST_CATEGORIES:
@@ -126,15 +106,57 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
     return None
 
 
+def missing_codes(name: str, column: Any) -> list[str]:
+    """Return sentences about numbers such as -999 that may stand for missing ones.
+
+    Such a number is written with one digit, and lies further from all others than these from
+    each other.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    column : pandas.Series of shape (n,)
+        A column that :func:`plain_column` returned.
+    """
+    if not is_numeric(column):
+        return []
+    found = []
+    rest = column.dropna().to_numpy(dtype="float64")
+    while rest.size:
+        ends = [value for value in {rest.min(), rest.max()} if _CODE.fullmatch(f"{value:.12g}")]
+        others = rest[~np.isin(rest, ends)]
+        low, high = (others.min(), others.max()) if others.size else (0.0, 0.0)
+        far = [value for value in ends if max(low - value, value - high) > high - low > 0]
+        if not far:
+            break
+        for value in far:
+            shown = category_text(value)
+            found.append(
+                f"column {name!r}: {(rest == value).sum()} of {len(column)} values are {shown}, "
+                f"far outside the others ({low:g} to {high:g}): if that stands for a missing "
+                f"value, add --missing {shown}"
+            )
+        rest = rest[~np.isin(rest, far)]
+    return found
+
+
 def _numbers(name: str, column: Any) -> Any:
     if column.dtype.kind == "c":
         raise InputError(f"column {name!r} holds complex numbers: split it into two columns")
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
         column = column.astype("float64")
-    if column.dtype.kind == "f" and np.isinf(column.to_numpy()).any():
+    # Short types cannot hold the bound, and would be compared with infinity.
+    values = column.to_numpy(dtype="float64")
+    wrong = np.flatnonzero(np.abs(values) > largest_value(np.float64))
+    if wrong.size:
+        row = wrong[0]
+        what = f"an infinite value in row {row}, counted from 0"
+        if np.isfinite(values[row]):
+            what = f"{values[row]:g} (row {row}, counted from 0), whose square overflows"
         raise InputError(
-            f"column {name!r} holds infinite values: correct them, or leave the field empty where "
-            f"the number is missing"
+            f"column {name!r} holds {what} ({wrong.size} such values in all): correct or rescale "
+            f"it, or leave the field empty where the number is missing"
         )
     return column
 
@@ -153,19 +175,11 @@ def _text_categories(column: Any) -> Any:
     return pandas.Series(merged, index=column.index, name=column.name)
 
 
-def _is_a_date(name: str) -> InputError:
-    return InputError(
-        f"column {name!r} holds dates or times: turn it into numbers (such as the year, or days "
-        f"since a date), or leave it out (--drop {name!r})"
-    )
-
-
 def _counts_rows(values: np.ndarray) -> bool:
+    """Whether whole numbers rise by one from row to row, from any start."""
     n = len(values)
-    if n < LEAST_ROWS_COUNTED:
+    if n < LEAST_ROWS_COUNTED or not float(values[0]).is_integer():
         return False
-    return any(np.array_equal(values, np.arange(first, first + n)) for first in (0, 1))
-
-
-def _numbers_share(texts: list[str]) -> float:
-    return sum(is_number(text) for text in texts) / len(texts)
+    # Differences of short whole numbers could wrap around.
+    wide = values.astype(np.int64) if values.dtype.kind in "iu" else values
+    return bool((np.diff(wide) == 1).all())

@@ -13,6 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from lnml.errors import InputError
 from lnml.tables.columns import as_categories, is_numeric, plain_column
+from lnml.tables.texts import Kind
 
 SCALES = ("none", "standard", "minmax")
 MISSING = "(missing)"
@@ -35,6 +36,11 @@ class Column:
     name: str
     categories: tuple[str, ...] | None = None
     has_missing: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What it holds."""
+        return "numbers" if self.categories is None else "categories"
 
     @property
     def output_names(self) -> list[str]:
@@ -228,7 +234,7 @@ class Preparation(TransformerMixin, BaseEstimator):
             raise InputError(
                 f"{len(missing)} of the {len(self.columns_)} feature columns are missing: {shown}"
             )
-        return {c.name: plain_column(c.name, frame[c.name]) for c in self.columns_}
+        return {c.name: plain_column(c.name, frame[c.name], c.kind) for c in self.columns_}
 
     def _matrix(self, plain: dict[str, Any], n_rows: int) -> np.ndarray:
         """Numbers with medians for missing ones, and 0/1 columns: shape (n, width)."""
@@ -317,8 +323,9 @@ def _as_numbers(name: str, column: Any) -> np.ndarray:
         return column.to_numpy()
     if column.isna().all():
         return np.full(len(column), np.nan)
-    example = column.cat.categories[0]
+    row = int(np.flatnonzero(column.notna())[0])
     raise InputError(
-        f"column {name!r} holds text such as {example!r}, but it held numbers in the training "
-        f"part: correct it, or leave the field empty where the number is missing"
+        f"column {name!r} holds categories such as {column.iloc[row]!r} (row {row}, counted from "
+        f"0), but it held numbers in the training part: correct it, or leave the field empty where "
+        f"the number is missing"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,17 @@ import numpy as np
 
 from lnml.errors import InputError, require, unknown_name
 from lnml.tables.columns import (
+    as_categories,
     category_text,
-    is_number,
     is_numeric,
+    missing_codes,
     plain_column,
     reason_to_leave_out,
 )
-from lnml.tables.formats import read_frame, table_extension
+from lnml.tables.formats import read_labelled
+from lnml.tables.reading import AS_IT_IS, Reading
+from lnml.tables.sources import STREAM
+from lnml.tables.texts import is_number, is_text
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Table:
         Name of the column of labels.
     notes : tuple of str
         What a user should know, such as columns that were left out.
+    missing : tuple of str
+        Values that were read as missing, beside the usual ones.
     """
 
     name: str
@@ -45,6 +51,7 @@ class Table:
     labels: np.ndarray
     label: str
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -69,18 +76,32 @@ class Table:
         return digest.hexdigest()
 
 
-def read_table(path: str | Path, label: str | None = None, drop: Collection[str] = ()) -> Table:
+def read_table(
+    path: str | Path,
+    label: str | None = None,
+    drop: Collection[str] = (),
+    *,
+    reading: Reading = AS_IT_IS,
+    categories: Collection[str] = (),
+    drop_classes: Collection[str] = (),
+) -> Table:
     """Read labelled rows from a file.
 
     Parameters
     ----------
     path : str or Path
-        A CSV, TSV, Parquet, ARFF or NPZ file (arrays ``X``, ``y`` and optional
-        ``feature_names``); the extension tells the format.
+        A file of one of the formats in docs/cli.md, which its extension tells; ``-`` is standard
+        input.
     label : str, optional
-        Column that holds the labels. All formats need it but NPZ, where it is ``y``.
+        Column that holds the labels. All formats need it but NPZ and svmlight, where it is ``y``.
     drop : collection of str
         Columns to leave out.
+    reading : Reading
+        What the file itself does not say, such as values that stand for missing ones.
+    categories : collection of str
+        Columns whose values are categories, also where they are numbers.
+    drop_classes : collection of str
+        Labels whose rows to leave out. The other rows are numbered anew.
 
     Returns
     -------
@@ -91,14 +112,29 @@ def read_table(path: str | Path, label: str | None = None, drop: Collection[str]
     InputError
         If the file cannot be used. The rules are in docs/cli.md.
     """
-    if label is None and table_extension(path) == ".npz":
-        label = "y"
-    frame = read_frame(path, text_columns=() if label is None else (label,))
-    return make_table(frame, label, name=Path(path).name, drop=drop)
+    notes: list[str] = []
+    frame, label = read_labelled(path, label, reading=reading, notes=notes)
+    # Names of files may hold bytes that are no text.
+    name = Path(path).name.encode("utf-8", "backslashreplace").decode()
+    table = make_table(
+        frame,
+        label,
+        name="standard input" if name == STREAM else name,
+        drop=drop,
+        categories=categories,
+        drop_classes=drop_classes,
+    )
+    return replace(table, notes=(*notes, *table.notes), missing=reading.missing)
 
 
 def make_table(
-    frame: Any, label: str | None, *, name: str = "data", drop: Collection[str] = ()
+    frame: Any,
+    label: str | None,
+    *,
+    name: str = "data",
+    drop: Collection[str] = (),
+    categories: Collection[str] = (),
+    drop_classes: Collection[str] = (),
 ) -> Table:
     """Turn a frame with a column of labels into a table, by the same rules as for files.
 
@@ -114,64 +150,103 @@ def make_table(
         raise InputError(
             f"{name} has columns {', '.join(names[:20])}: say which one holds the labels (--label)"
         )
-    for column in (label, *drop):
+    for column in (label, *drop, *categories):
         if column not in names:
             error = unknown_name("column", column, names)
             raise InputError(f"{name}: {error}")
     if label in drop:
         raise InputError(f"column {label!r} cannot hold the labels and be left out")
-    labels = _labels(frame[label], label)
-    pandas = require("pandas")
-    columns, notes = {}, []
-    for column in names:
-        if column == label or column in drop:
-            continue
-        plain = plain_column(column, frame[column])
-        reason = reason_to_leave_out(column, plain)
-        if reason is None:
-            columns[column] = plain
-        else:
-            notes.append(f"column {column!r} {reason}: left out")
-    if not columns:
+    labels = label_texts(frame[label])
+    kept, notes = _without_classes(labels, drop_classes)
+    _check_classes(labels[kept], label)
+    used = [column for column in names if column != label and column not in drop]
+    features, said = _features(frame[used], categories)
+    notes += said
+    if not len(features.columns):
         because = f" ({'; '.join(notes)})" if notes else ""
         raise InputError(f"{name} has no feature column beside the labels{because}")
-    return Table(name, pandas.DataFrame(columns), labels, label, tuple(notes))
+    if not kept.all():
+        left = features[kept].reset_index(drop=True)
+        # Again, because some categories may have no row now.
+        columns = {column: plain_column(column, left[column]) for column in left}
+        features = require("pandas").DataFrame(columns)
+    return Table(name, features, labels[kept], label, tuple(notes))
 
 
-def _labels(column: Any, name: str) -> np.ndarray:
+def _features(frame: Any, categories: Collection[str]) -> tuple[Any, list[str]]:
+    """Return the columns that a distance can use, and notes about them and about the others."""
+    columns, notes = {}, []
+    for column in frame.columns:
+        if column in categories:
+            plain = as_categories(plain_column(column, frame[column], "categories"))
+        else:
+            plain = plain_column(column, frame[column])
+        reason = reason_to_leave_out(column, plain)
+        if reason is not None:
+            notes.append(f"column {column!r} {reason}: left out")
+            continue
+        columns[column] = plain
+        notes += missing_codes(column, plain)
+        if is_numeric(plain) and is_text(frame[column]):
+            notes.append(
+                f"column {column!r} holds numbers as text: read as numbers, unless you say "
+                f"--categories {column!r}"
+            )
+    return require("pandas").DataFrame(columns), notes
+
+
+def label_texts(column: Any) -> np.ndarray:
+    """Return the labels of all rows (n,) as text; refuse rows without one."""
     missing = np.flatnonzero(column.isna().to_numpy())
     if missing.size:
         raise InputError(
-            f"{missing.size} of {len(column)} rows have no label in column {name!r} (the first is "
-            f"row {missing[0]}, counted from 0): fill them in, or remove these rows"
+            f"{missing.size} of {len(column)} rows have no label in column {column.name!r} (the "
+            f"first is row {missing[0]}, counted from 0): fill them in, or remove these rows"
         )
     values = column.astype("object").to_numpy()
-    labels = np.array([category_text(value) for value in values], dtype=str)
+    return np.array([category_text(value) for value in values], dtype=str)
+
+
+def _without_classes(labels: np.ndarray, dropped: Collection[str]) -> tuple[np.ndarray, list[str]]:
+    """Return which rows stay (n,) if classes are left out, and notes about these."""
+    known = np.unique(labels).tolist()
+    for label in dropped:
+        if label not in known:
+            raise unknown_name("class", label, known)
+    counts = {label: int(np.sum(labels == label)) for label in dropped}
+    notes = [
+        f"class {label!r}: {count} {'row' if count == 1 else 'rows'} left out; rows are numbered "
+        f"without them"
+        for label, count in counts.items()
+    ]
+    return ~np.isin(labels, list(dropped)), notes
+
+
+def _check_classes(labels: np.ndarray, name: str) -> None:
+    """Refuse labels (n,) that are no classes, or too few."""
     classes, counts = np.unique(labels, return_counts=True)
     if any(_has_fraction(text) for text in classes) and all(is_number(text) for text in classes):
+        row = next(row for row, text in enumerate(labels) if _has_fraction(text))
         raise InputError(
-            f"column {name!r} holds numbers with a fraction, such as {_first_fraction(classes)}, "
-            f"not classes: divide them into groups, or choose another column"
+            f"column {name!r} holds numbers with a fraction, such as {labels[row]} in row {row} "
+            f"(counted from 0), not classes: divide them into groups, or choose another column"
         )
     if classes.size < 2:
+        shown = f"one class only ({str(classes[0])!r})" if classes.size else "no class"
+        raise InputError(f"column {name!r} holds {shown}: give rows of at least two classes")
+    if len(labels) == 2:
         raise InputError(
-            f"column {name!r} holds one class only ({str(classes[0])!r}): give rows of at least "
-            f"two classes"
+            "two rows are too few: give at least two rows of a class, and one of another class"
         )
     if counts.max() < 2:
         raise InputError(
             f"every class in column {name!r} has one row only: give at least two rows of a class, "
             f"or choose another column"
         )
-    return labels
 
 
 def _has_fraction(text: str) -> bool:
     return is_number(text) and not float(text).is_integer()
-
-
-def _first_fraction(classes: np.ndarray) -> str:
-    return next(str(text) for text in classes if _has_fraction(text))
 
 
 def _digest_text(digest: Any, text: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Ranked
+from lnml.core.pairs import Partners, Ranked, round_ties
 
 
 def listed(columns: np.ndarray) -> tuple[Neighborhoods, np.ndarray]:
-    """See :meth:`lnml.kernels.protocol.Kernels.listed`."""
+    """Pattern of the columns (n x k) that are not -1, and their flat positions there."""
     rows, ranks = np.nonzero(columns >= 0)
     values = columns[rows, ranks]
     order = np.lexsort((values, rows))
@@ -18,19 +18,18 @@ def listed(columns: np.ndarray) -> tuple[Neighborhoods, np.ndarray]:
     return Neighborhoods(indptr, values[order].astype(np.int32)), position
 
 
-def ranked(
-    columns: np.ndarray, distances: np.ndarray, costs: np.ndarray, position: np.ndarray
-) -> Ranked:
-    """See :meth:`lnml.kernels.protocol.Kernels.ranked`."""
-    table = np.full(columns.shape, np.inf)
-    table.ravel()[position] = costs
-    return Ranked(columns, np.maximum.accumulate(table, axis=1), distances)
+def ranked(partners: Partners, costs: np.ndarray, k_max: int) -> Ranked:
+    """Return the first partners of every row with their costs."""
+    table = np.full(partners.columns.shape, np.inf)
+    table.ravel()[partners.position] = round_ties(costs)
+    rising = np.maximum.accumulate(table, axis=1)
+    return Ranked(*(part[:, :k_max] for part in (partners.columns, rising, partners.distances)))
 
 
 def choose(
     ranked: Ranked, k_min: int, k_av: int, k_max: int, row_numbers: np.ndarray | None = None
 ) -> tuple[Neighborhoods, float]:
-    """See :meth:`lnml.kernels.protocol.Kernels.choose`."""
+    """Return the pairs of least cost; see :meth:`lnml.kernels.protocol.Kernels.choose`."""
     n, width = ranked.columns.shape
     available = (ranked.columns >= 0).sum(axis=1)
     taken = np.minimum(k_min, available)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import EdgeScatter, Hinge, Multipliers, Pattern, Ranked, RowSample, WorkingSet
+from lnml.core.pairs import (
+    PAIR_BYTES,
+    SEARCH_SLACK,
+    Edge,
+    EdgeScatter,
+    Hinge,
+    Multipliers,
+    Partners,
+    Pattern,
+    Search,
+    WorkingSet,
+)
 from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.cpu import assignment as _assignment
 from lnml.kernels.cpu import columns as _columns
@@ -20,19 +30,16 @@ from lnml.kernels.cpu import patterns as _patterns
 from lnml.kernels.cpu import roots as _roots
 from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
-from lnml.kernels.cpu.arrays import NumpyArrays
 from lnml.kernels.cpu.distances import pattern_distances
 from lnml.kernels.cpu.nearest import nearest_in_ranges
-from lnml.kernels.cpu.products import gram, times_transposed
+from lnml.kernels.cpu.products import times_transposed
 from lnml.kernels.cpu.threads import run_tiles, single_threaded_blas
 from lnml.kernels.protocol import Kernels
+from lnml.kernels.streaming import hinges_by_blocks
 
 
 class CPUKernels(Kernels):
     """See :class:`lnml.kernels.protocol.Kernels`; handles hold NumPy arrays."""
-
-    def __init__(self) -> None:
-        self.arrays = NumpyArrays()
 
     def session(self) -> AbstractContextManager[None]:
         # BLAS at one thread for the whole of a fit: the tiles keep all cores busy. A threaded
@@ -40,73 +47,74 @@ class CPUKernels(Kernels):
         # when another process wants a core; and results would depend on the number of threads.
         return single_threaded_blas()
 
-    def points(self, data: Any, class_start: np.ndarray) -> Points:
-        return _columns.make_points(data, class_start)
-
-    def training_points(self, X: Any, order: np.ndarray, class_start: np.ndarray) -> Points:
-        return _columns.training_points(X, order, class_start)
+    def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
+        if order is None:
+            return _columns.make_points(data, class_start)
+        return _columns.training_points(data, order, class_start)
 
     def pattern(self, pairs: Pattern) -> Neighborhoods:
         if isinstance(pairs, Neighborhoods):
             return pairs
         return Neighborhoods(pairs.indptr, pairs.indices)
 
-    def pair_budget(self, pair_bytes: int) -> int:
-        # Scikit-learn counts its working memory in MiB.
-        return int(get_config()["working_memory"] * 2**20 / pair_bytes)
+    def to_host(self, values: Any) -> Any:
+        return values
+
+    def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
+        return embedding.coordinates[indices].astype(np.float64)
 
     def columns(self, points: Points) -> Columns:
         return _columns.columns(points)
 
-    def standardized(self, points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
-        return _columns.standardized(points, mean, scale)
-
     def mapped(
         self,
         points: Points,
-        matrix: np.ndarray,
+        matrix: np.ndarray | None = None,
+        *,
         shift: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
         far: bool = False,
+        wide: bool = False,
     ) -> Points:
-        return _columns.mapped(points, matrix, shift, far)
+        return _columns.mapped(points, matrix, shift, scale, far, wide)
 
-    def widened(self, points: Points) -> Points:
-        return replace(points, data=points.data.astype(np.float64, copy=False))
+    def pair_scatter(self, points: Points, same: Any, other: Any = None) -> np.ndarray:
+        return _columns.pair_scatter(points, same, other)
 
-    def class_scatter(self, points: Points, weights: np.ndarray) -> np.ndarray:
-        return _columns.class_scatter(points, weights)
+    def edge_scatter(self, points: Points, edges: list[Edge]) -> EdgeScatter:
+        return _laplacian.edge_scatter(points, edges)
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
-        return Embedding(times_transposed(points.data, components), points)
+        return Embedding(times_transposed(points.data, components), points, components)
 
     def nearest(
-        self,
-        embedding: Embedding,
-        k: int,
-        *,
-        same_class: bool,
-        queries: np.ndarray | None = None,
+        self, embedding: Embedding, queries: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         z = embedding.coordinates
-        everything = np.array([0, z.shape[0]])
-        if queries is not None:
-            queries = np.ascontiguousarray(queries, dtype=z.dtype)
-            ranges = np.array([0, queries.shape[0]])
-            return nearest_in_ranges(queries, ranges, z, everything, k, False)
-        ranges = embedding.points.class_start if same_class else everything
-        return nearest_in_ranges(z, ranges, z, ranges, k, True)
+        queries = np.ascontiguousarray(queries, dtype=z.dtype)
+        ranges = (np.array([0, rows.shape[0]]) for rows in (queries, z))
+        return nearest_in_ranges(queries, next(ranges), z, next(ranges), k, False)
 
-    def within(
+    def partners(self, embedding: Embedding, k: int) -> Partners:
+        z, ranges = embedding.coordinates, embedding.points.class_start
+        distances, columns = nearest_in_ranges(z, ranges, z, ranges, k, True)
+        return Partners(columns, distances, *_assignment.listed(columns))
+
+    def choose(
         self,
-        embedding: Embedding,
-        radius: np.ndarray,
-        *,
-        rows: tuple[int, int] | None = None,
-        max_pairs: int | None = None,
-    ) -> Pattern:
-        return _search.within(embedding, radius, rows, max_pairs)
+        partners: Partners,
+        costs: np.ndarray,
+        k_min: int,
+        k_av: int,
+        k_max: int,
+        numbers: np.ndarray,
+    ) -> tuple[Neighborhoods, float]:
+        ranked = _assignment.ranked(partners, costs, k_max)
+        return _assignment.choose(ranked, k_min, k_av, k_max, numbers)
 
-    def distances(self, embedding: Embedding, pairs: Pattern) -> np.ndarray:
+    def distances(
+        self, embedding: Embedding, pairs: Pattern, *, longest: bool = False
+    ) -> np.ndarray:
         out = np.empty(pairs.size)
         run_tiles(
             lambda tile: pattern_distances(
@@ -114,71 +122,75 @@ class CPUKernels(Kernels):
             ),
             _hinge.work_tiles(pairs),
         )
-        return out
+        return _patterns.row_maximum(out, pairs) if longest else out
 
-    def sample_rows(
-        self, values: np.ndarray, pairs: Pattern, count: int, rng: np.random.Generator
-    ) -> RowSample:
-        return _patterns.sample_rows(values, pairs, count, rng)
+    def within(
+        self,
+        embedding: Embedding,
+        radius: np.ndarray,
+        *,
+        known: Search | None = None,
+        needed: np.ndarray | None = None,
+        limited: bool = True,
+    ) -> Search:
+        needed = radius if needed is None else needed
+        if known is not None and (SEARCH_SLACK * needed <= known.radius).all():
+            return known
+        found = _search.within(embedding, radius, _pair_budget() if limited else None)
+        return Search(embedding.components, radius, found)
 
-    def count_triplets(self, points: Points, targets: Pattern, impostors: Pattern | None) -> int:
-        return _patterns.count_triplets(points, targets, impostors)
+    def working_set(
+        self, targets: Pattern, candidates: Pattern | None, multipliers: Multipliers | None = None
+    ) -> WorkingSet:
+        if candidates is None:
+            candidates = Pattern(np.zeros_like(targets.indptr), np.zeros(0, np.int32))
+        return WorkingSet(targets, candidates, multipliers)
 
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
         return _patterns.carry_over(old, old_targets, targets)
 
-    def listed(self, columns: np.ndarray) -> tuple[Neighborhoods, np.ndarray]:
-        return _assignment.listed(columns)
-
-    def ranked(
-        self, columns: np.ndarray, distances: np.ndarray, costs: np.ndarray, position: np.ndarray
-    ) -> Ranked:
-        return _assignment.ranked(columns, distances, costs, position)
-
-    def choose(
-        self, ranked: Ranked, k_min: int, k_av: int, k_max: int, row_numbers: np.ndarray | None
-    ) -> tuple[Neighborhoods, float]:
-        return _assignment.choose(ranked, k_min, k_av, k_max, row_numbers)
-
-    def working_set(
-        self, targets: Pattern, candidates: Pattern, multipliers: Multipliers | None = None
-    ) -> WorkingSet:
-        return WorkingSet(targets, candidates, multipliers)
-
     def hinge(
-        self, embedding: Embedding, working: WorkingSet, gamma: float, *, first_row: int = 0
+        self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
-        return _hinge.hinge(embedding, working, gamma, first_row)
+        distances = self.distances(embedding, working.targets)
+        return _hinge.hinge(embedding, working, distances, gamma, moment)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
-        return _hinge.slopes(embedding, working, gamma)
+        distances = self.distances(embedding, working.targets)
+        return _hinge.slopes(embedding.coordinates, working, distances, gamma)
 
-    def slope_laplacian(self, working: WorkingSet, terms: Hinge, values: np.ndarray) -> np.ndarray:
-        return _laplacian.slope_laplacian(working, terms, values)
-
-    def laplacian(
-        self, edges: list[tuple[Pattern, np.ndarray | None, float]], values: np.ndarray
+    def target_hinges(
+        self, embedding: Embedding, targets: Pattern, radius: np.ndarray
     ) -> np.ndarray:
-        return _laplacian.laplacian(edges, values)
+        z, n = embedding.coordinates, embedding.points.n_rows
+        distances = self.distances(embedding, targets)
 
-    def edge_scatter(
-        self,
-        points: Points,
-        edges: list[tuple[Pattern, np.ndarray | None, float]],
-        shift: np.ndarray,
-    ) -> EdgeScatter:
-        return _laplacian.edge_scatter(points, edges, shift)
+        def hinges(block: Pattern, candidates: Pattern, first_row: int) -> np.ndarray:
+            first = targets.indptr[first_row]
+            own = distances[first : first + block.size]
+            working = WorkingSet(block, candidates)
+            return _hinge.hinge_sums(z, working, own, 0.0, first_row).target_hinge
 
-    def log_normalizers(self, embedding: Embedding) -> np.ndarray:
-        return _softmax.log_normalizers(embedding)
+        parts = hinges_by_blocks(
+            targets,
+            n,
+            _pair_budget() // n,
+            lambda rows: _search.within(embedding, radius, rows=rows),
+            hinges,
+        )
+        return np.concatenate(parts)
 
     def softmax(
-        self, embedding: Embedding, row_weights: np.ndarray, *, full: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        weights = np.asarray(row_weights, dtype=np.float64)
-        return _softmax.softmax(embedding, weights, full)
+        self, embedding: Embedding, targets: Pattern | None, *, full: bool | None
+    ) -> tuple[float, np.ndarray]:
+        points = embedding.points
+        sizes = points.class_sizes[points.row_class] - 1 if targets is None else targets.sizes
+        return _softmax.softmax(embedding, sizes > 0, full)
 
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[np.ndarray, np.ndarray]:
+    def softmax_costs(self, embedding: Embedding, pairs: Pattern) -> np.ndarray:
+        return _softmax.softmax_costs(embedding, pairs, self.distances(embedding, pairs))
+
+    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
         return _softmax.class_softmax(embedding, full)
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
@@ -187,5 +199,8 @@ class CPUKernels(Kernels):
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
         return _roots.length_sums(points, components)
 
-    def gram(self, left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarray:
-        return gram(left, right, exact=exact)
+
+def _pair_budget() -> int:
+    """Return how many pairs of a working set there is room for."""
+    # Scikit-learn counts its working memory in MiB.
+    return int(get_config()["working_memory"] * 2**20 / PAIR_BYTES)

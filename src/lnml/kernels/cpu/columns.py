@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 
 from lnml.core.points import Columns, Points
-from lnml.kernels.cpu.products import centred, gram, shifted_product
+from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
+from lnml.kernels.cpu.products import shifted_product
+from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.tiles import row_tiles
 
 # Rows that are looked at for a value in the middle of each column.
 SAMPLE = 256
+_ROWS_PER_TILE = 4096
 
 
 def make_points(data: Any, class_start: np.ndarray) -> Points:
-    """See :meth:`lnml.kernels.protocol.Kernels.points`."""
+    """Points from data as they are; see :meth:`lnml.kernels.protocol.Kernels.points`."""
     return Points(np.ascontiguousarray(data), np.asarray(class_start, dtype=np.int64))
 
 
 def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -> Points:
-    """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
+    """Points to learn from; see :meth:`lnml.kernels.protocol.Kernels.points`."""
     mean = X.mean(axis=0, dtype=np.float64)
     centre = X[np.abs(X - mean).argmin(axis=0), np.arange(X.shape[1])]
     lowest, highest = X.min(axis=0), X.max(axis=0)
@@ -46,21 +50,59 @@ def columns(points: Points) -> Columns:
     )
 
 
-def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
-    """See :meth:`lnml.kernels.protocol.Kernels.standardized`."""
-    return make_points(((points.data - mean) / scale).astype(points.dtype), points.class_start)
-
-
-def mapped(points: Points, matrix: np.ndarray, shift: np.ndarray | None, far: bool) -> Points:
+def mapped(
+    points: Points,
+    matrix: np.ndarray | None,
+    shift: np.ndarray | None,
+    scale: np.ndarray | None,
+    far: bool,
+    wide: bool,
+) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
-    return Points(shifted_product(points.data, shift, matrix), points.class_start, far)
+    dtype = np.dtype(np.float64) if wide else points.dtype
+    if matrix is not None:
+        data = shifted_product(points.data, shift, matrix, dtype)
+    elif shift is None and scale is None:
+        return replace(points, data=points.data.astype(dtype, copy=False))
+    else:
+        data = points.data if shift is None else points.data - shift
+        data = (data if scale is None else data / scale).astype(dtype)
+    return Points(data, points.class_start, far)
 
 
-def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.class_scatter`; from class means alone."""
-    scatter = np.zeros((points.n_features, points.n_features))
-    for weight, (low, high) in zip(weights, pairwise(points.class_start), strict=True):
-        if high - low >= 2:
-            members = centred(points.data[low:high])
-            scatter += 2.0 * weight * (high - low) * gram(members, members)
-    return scatter
+def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
+    """See :meth:`lnml.kernels.protocol.Kernels.pair_scatter`; from one pass over the rows."""
+    data, sizes, codes = points.data, points.class_sizes, points.row_class
+    weights = [_row_weights(given, points) for given in (same, other)]
+    sums = [np.bincount(codes, each, sizes.size) for each in weights]
+    of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
+    factors = row_factors(weights[0], weights[1], of_class)
+    means = np.stack([_mean(data[low:high]) for low, high in pairwise(points.class_start)])
+
+    def of_tile(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        rows = slice(*tile)
+        members = data[rows] - means[codes[rows]]
+        first, last = codes[tile[0]], codes[tile[1] - 1] + 1
+        linear = np.zeros_like(means)
+        mine = codes[rows] == np.arange(first, last)[:, None]
+        linear[first:last] = (mine * weights[1][rows]) @ members
+        return members.T @ (factors[rows, None] * members), linear
+
+    parts = run_tiles(of_tile, row_tiles(points.n_rows, _ROWS_PER_TILE))
+    inner, linear = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    if other is not None:
+        inner += between_classes(ClassSums(means - _mean(data), sums[1], linear), sizes)
+    return 0.5 * (inner + inner.T)
+
+
+def _row_weights(given: Any, points: Points) -> np.ndarray:
+    """Weight of every row, from one for each class or each row."""
+    if given is None:
+        return np.zeros(points.n_rows)
+    by_class = len(given) == points.class_sizes.size
+    return np.asarray(given[points.row_class] if by_class else given, dtype=np.float64)
+
+
+def _mean(rows: np.ndarray) -> np.ndarray:
+    """Mean of some rows in float64; zero of none."""
+    return rows.mean(axis=0, dtype=np.float64) if len(rows) else np.zeros(rows.shape[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -10,6 +11,8 @@ from numba import njit
 from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
+from lnml.kernels.cpu.laplacian import laplacian
+from lnml.kernels.cpu.products import gram
 from lnml.kernels.cpu.threads import run_tiles
 
 _PAIRS_PER_TILE = 40_000
@@ -34,20 +37,46 @@ def _multipliers_of(working: WorkingSet) -> Multipliers:
     return Multipliers(indptr, empty, empty, np.zeros(0))
 
 
-def hinge(embedding: Embedding, working: WorkingSet, gamma: float, first_row: int) -> Hinge:
-    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
-    z, targets, candidates = embedding.coordinates, working.targets, working.candidates
-    multipliers = _multipliers_of(working)
-    target_weights = np.zeros(targets.size)
+class HingeSums(NamedTuple):
+    """Sums over the triplets of some rows.
+
+    Attributes
+    ----------
+    totals : ndarray of shape (4,)
+        The four numbers of a :class:`lnml.core.pairs.Hinge`.
+    target_weights, candidate_weights : ndarrays aligned with the two patterns
+        Sum of the slopes of the triplets that a pair takes part in.
+    target_hinge : ndarray aligned with the targets
+        Sum of max(0, h) over the triplets of a target pair.
+    """
+
+    totals: np.ndarray
+    target_weights: np.ndarray
+    candidate_weights: np.ndarray
+    target_hinge: np.ndarray
+
+
+def hinge_sums(
+    z: np.ndarray,
+    working: WorkingSet,
+    target_distances: np.ndarray,
+    gamma: float,
+    first_row: int = 0,
+) -> HingeSums:
+    """Sum the hinges of all triplets of a working set.
+
+    Of the targets only their squared distances are read, so their rows need not be among
+    ``z``. Row i of the patterns is row ``first_row + i`` of z.
+    """
+    candidates, multipliers = working.candidates, _multipliers_of(working)
+    target_weights, target_hinge = np.zeros((2, target_distances.size))
     candidate_weights = np.zeros(candidates.size)
-    target_hinge = np.zeros(targets.size)
-    target_distances = np.zeros(targets.size)
 
     def evaluate(tile: tuple[int, int]) -> tuple[float, float, float, int]:
         return _hinge_rows(
             z,
-            targets.indptr,
-            targets.indices,
+            working.targets.indptr,
+            target_distances,
             candidates.indptr,
             candidates.indices,
             gamma,
@@ -61,26 +90,39 @@ def hinge(embedding: Embedding, working: WorkingSet, gamma: float, first_row: in
             target_weights,
             candidate_weights,
             target_hinge,
-            target_distances,
         )
 
-    sums = np.array(run_tiles(evaluate, work_tiles(candidates))).reshape(-1, 4).sum(axis=0)
-    return Hinge(
-        float(sums[0]),
-        float(sums[1]),
-        float(sums[2]),
-        int(sums[3]),
-        target_weights,
-        candidate_weights,
-        target_hinge,
-        target_distances,
+    totals = np.array(run_tiles(evaluate, work_tiles(candidates))).reshape(-1, 4).sum(axis=0)
+    return HingeSums(totals, target_weights, candidate_weights, target_hinge)
+
+
+def hinge(
+    embedding: Embedding,
+    working: WorkingSet,
+    target_distances: np.ndarray,
+    gamma: float,
+    moment: str = "",
+) -> Hinge:
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
+    z, data = embedding.coordinates, embedding.points.data
+    found = None
+    totals, target_weights, candidate_weights, target_hinge = hinge_sums(
+        z, working, target_distances, gamma
     )
+    if moment:
+        np.negative(candidate_weights, out=candidate_weights)
+        edges = [(working.targets, target_weights), (working.candidates, candidate_weights)]
+        moved = laplacian(edges, data if moment == "data" else z)
+        found = gram(moved, data, exact=moment == "data")
+    smoothed, exact, slope_sum, n_active = totals.tolist()
+    return Hinge(smoothed, exact, slope_sum, int(n_active), target_hinge, found)
 
 
-def slopes(embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
-    """See :meth:`lnml.kernels.protocol.Kernels.slopes`."""
-    z, targets, candidates = embedding.coordinates, working.targets, working.candidates
-    multipliers = _multipliers_of(working)
+def slopes(
+    z: np.ndarray, working: WorkingSet, target_distances: np.ndarray, gamma: float
+) -> Multipliers:
+    """See :meth:`lnml.kernels.protocol.Kernels.slopes`; targets as in :func:`hinge_sums`."""
+    candidates, multipliers = working.candidates, _multipliers_of(working)
 
     def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
         capacity = 1024
@@ -93,8 +135,8 @@ def slopes(embedding: Embedding, working: WorkingSet, gamma: float) -> Multiplie
             counts = np.zeros(tile[1] - tile[0], dtype=np.int64)
             used = _slope_rows(
                 z,
-                targets.indptr,
-                targets.indices,
+                working.targets.indptr,
+                target_distances,
                 candidates.indptr,
                 candidates.indices,
                 gamma,
@@ -120,7 +162,7 @@ def slopes(embedding: Embedding, working: WorkingSet, gamma: float) -> Multiplie
 def _hinge_rows(
     z,
     t_indptr,
-    t_indices,
+    target_distances,
     c_indptr,
     c_indices,
     gamma,
@@ -134,7 +176,6 @@ def _hinge_rows(
     target_weights,
     candidate_weights,
     target_hinge,
-    target_distances,
 ):
     smoothed = 0.0
     exact = 0.0
@@ -146,7 +187,6 @@ def _hinge_rows(
         t1 = t_indptr[row + 1]
         reach = -np.inf
         for t in range(t0, t1):
-            target_distances[t] = squared_distance(z[i], z[t_indices[t]])
             reach = max(reach, target_distances[t])
         m = m_indptr[row]
         m_end = m_indptr[row + 1]
@@ -183,7 +223,7 @@ def _hinge_rows(
 def _slope_rows(
     z,
     t_indptr,
-    t_indices,
+    target_distances,
     c_indptr,
     c_indices,
     gamma,
@@ -216,7 +256,7 @@ def _slope_rows(
                 if m < m_end and m_impostor[m] == impostor and m_slot[m] == slot:
                     previous = m_value[m]
                     m += 1
-                h = 1.0 + squared_distance(z[i], z[t_indices[t]]) - distance
+                h = 1.0 + target_distances[t] - distance
                 slope = _slope(h, previous, gamma)
                 if slope > 0.0:
                     if used < capacity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lnml.core.pairs import EdgeScatter, Hinge, Pattern, WorkingSet
+from lnml.core.pairs import Edge, EdgeScatter, Pattern
 from lnml.core.points import Points
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
@@ -13,10 +13,12 @@ from lnml.kernels.tiles import row_tiles
 _ROWS_PER_TILE = 1024
 
 
-def laplacian(
-    edges: list[tuple[Pattern, np.ndarray | None, float]], values: np.ndarray
-) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.laplacian`.
+# Pairs with their weights.
+Weighted = list[tuple[Pattern, np.ndarray]]
+
+
+def laplacian(edges: Weighted, values: np.ndarray) -> np.ndarray:
+    """Lap(W + W^T) @ values, W being the weights of all edges.
 
     Zero weights are skipped. The graph is first stored in both directions, so
     that every row gathers its own sum: no two threads write to one row.
@@ -31,16 +33,16 @@ def laplacian(
     return out
 
 
-def edge_scatter(
-    points: Points, edges: list[tuple[Pattern, np.ndarray | None, float]], shift: np.ndarray
-) -> EdgeScatter:
+def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
     """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`.
 
     It is X^T Lap X: a tile of rows of Lap X is gathered and multiplied at once. A gathered
     sum is off by a share of the sum of its sizes, a product by a share of those of its factors.
     """
     rows, (n, width) = points.data, points.data.shape
-    indptr, indices, data = _both_ways(edges, n)
+    indptr, indices, data = _both_ways([(e.pairs, edge_weights(e, points)) for e in edges], n)
+    # Near the rows, so that what is left of them is short.
+    shift = rows.mean(axis=0, dtype=np.float64)
 
     def of_tile(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
         lo, hi = tile
@@ -64,30 +66,31 @@ def edge_scatter(
     )
 
 
-def _both_ways(
-    edges: list[tuple[Pattern, np.ndarray | None, float]], n_rows: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def edge_weights(edge: Edge, points: Points) -> np.ndarray:
+    """Weight of every pair of an edge, its factors included."""
+    sizes = edge.pairs.sizes
+    weights = np.full(edge.pairs.size, edge.factor)
+    if edge.weights is not None:
+        weights *= edge.weights
+    if edge.by_class is not None:
+        weights *= np.repeat(edge.by_class[points.row_class], sizes)
+    if edge.shared:
+        weights /= np.repeat(sizes, sizes)
+    return weights
+
+
+def _both_ways(edges: Weighted, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the edges of every row, in both directions, in CSR form with their weights."""
-    edges = [(p, np.ones(p.size) if w is None else w, factor) for p, w, factor in edges]
     counts = np.zeros(n_rows + 1, dtype=np.int64)
-    for pattern, weights, _ in edges:
+    for pattern, weights in edges:
         _count(pattern.indptr, pattern.indices, weights, counts)
     indptr = np.cumsum(counts)
     indices = np.empty(indptr[-1], dtype=np.int32)
     data = np.empty(indptr[-1])
     position = indptr[:-1].copy()
-    for pattern, weights, factor in edges:
-        _fill(pattern.indptr, pattern.indices, weights, factor, position, indices, data)
+    for pattern, weights in edges:
+        _fill(pattern.indptr, pattern.indices, weights, position, indices, data)
     return indptr, indices, data
-
-
-def slope_laplacian(working: WorkingSet, terms: Hinge, values: np.ndarray) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.slope_laplacian`."""
-    edges = [
-        (working.targets, terms.target_weights, 1.0),
-        (working.candidates, terms.candidate_weights, -1.0),
-    ]
-    return laplacian(edges, values)
 
 
 @njit(nogil=True, cache=True)
@@ -100,16 +103,16 @@ def _count(indptr, indices, weights, counts):
 
 
 @njit(nogil=True, cache=True)
-def _fill(indptr, indices, weights, factor, position, out_indices, out_data):
+def _fill(indptr, indices, weights, position, out_indices, out_data):
     for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
             if weights[e] != 0.0:
                 j = indices[e]
                 out_indices[position[i]] = j
-                out_data[position[i]] = factor * weights[e]
+                out_data[position[i]] = weights[e]
                 position[i] += 1
                 out_indices[position[j]] = i
-                out_data[position[j]] = factor * weights[e]
+                out_data[position[j]] = weights[e]
                 position[j] += 1
 
 

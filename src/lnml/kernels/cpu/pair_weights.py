@@ -9,7 +9,10 @@ Arguments of both functions:
 rows : tuple of arrays
     ``z`` (n, r), coordinates; ``columns`` (n * r,), the same, transposed within each
     block, one block after the other (so BLAS is fastest); ``norms`` (n,), squared
-    lengths; ``class_end`` (n,), the first row after each row's class.
+    lengths; ``own_first``, ``own_end`` (n,), the range of each row's class among the columns.
+window : tuple (row_end, column_first)
+    Rows before the one are paired with those from the other on, i < j. Blocks of columns begin
+    there. (n, 0) stands for all pairs.
 constants : PowerConstants
     Those of the type of z.
 group : int
@@ -37,23 +40,24 @@ def scratch_bytes(n_rows: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def add_totals(rows, constants, group, totals):
+def add_totals(rows, window, constants, group, totals):
     """Add the weight of each pair to the totals of both its rows.
 
     ``totals``, shape (1 or 2, n), are over partners of other classes (first) and of
     the row's class (last).
     """
-    z, columns, norms, class_end = rows
+    z, columns, norms, own_first, own_end = rows
+    row_end, column_first = window
     n = norms.size
     room = np.empty(BLOCK * BLOCK, z.dtype)
     ones = np.ones(BLOCK, z.dtype)
-    for first in range(group * BLOCK, n, GROUPS * BLOCK):
-        last = min(first + BLOCK, n)
-        for lo in range(first, n, BLOCK):
+    for first in range(group * BLOCK, row_end, GROUPS * BLOCK):
+        last = min(first + BLOCK, row_end)
+        for lo in range(max(first, column_first), n, BLOCK):
             hi = min(lo + BLOCK, n)
             tile = _inner_products(z, columns, first, last, lo, hi, room)
             column_sums = np.zeros((totals.shape[0], hi - lo), z.dtype)
-            for begin, end, left, right, kind in _pieces(class_end, first, last, lo, hi):
+            for begin, end, left, right, kind in _pieces(own_first, own_end, first, last, lo, hi):
                 part = tile[begin - first : end - first]
                 span = slice(left - lo, right - lo)
                 _weigh(
@@ -74,25 +78,26 @@ def add_totals(rows, constants, group, totals):
 
 
 @njit(nogil=True, cache=True)
-def add_products(rows, constants, group, factors, values, degree, product, mirrored):
+def add_products(rows, window, constants, group, factors, values, degree, product, mirrored):
     """Add sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
 
     ``factors``, shape (1 or 2, n), are for partners of other classes (first) and of the
     row's class (last). ``degree`` takes the row sums of S, ``product`` what the pairs i < j
     add to S @ values, ``mirrored`` what the others add, unless it has no rows.
     """
-    z, columns, norms, class_end = rows
+    z, columns, norms, own_first, own_end = rows
+    row_end, column_first = window
     n = norms.size
     room = np.empty(BLOCK * BLOCK, z.dtype)
     ones = np.ones(BLOCK, z.dtype)
     buffer = np.empty((BLOCK, values.shape[1]), z.dtype)
-    for first in range(group * BLOCK, n, GROUPS * BLOCK):
-        last = min(first + BLOCK, n)
-        for lo in range(first, n, BLOCK):
+    for first in range(group * BLOCK, row_end, GROUPS * BLOCK):
+        last = min(first + BLOCK, row_end)
+        for lo in range(max(first, column_first), n, BLOCK):
             hi = min(lo + BLOCK, n)
             tile = _inner_products(z, columns, first, last, lo, hi, room)
             column_sums = np.zeros(hi - lo, z.dtype)
-            for begin, end, left, right, kind in _pieces(class_end, first, last, lo, hi):
+            for begin, end, left, right, kind in _pieces(own_first, own_end, first, last, lo, hi):
                 span = slice(left - lo, right - lo)
                 _mix(
                     tile[begin - first : end - first],
@@ -128,24 +133,24 @@ def _inner_products(z, columns, first, last, lo, hi, room):
 
 
 @njit(nogil=True, cache=True)
-def _pieces(class_end, first, last, lo, hi):
+def _pieces(own_first, own_end, first, last, lo, hi):
     """Cut a tile into pieces whose pairs are of one class (kind -1) or of two (kind 0).
 
-    Rows are sorted by class and partners come after rows, so the rows of a class have
-    partners of their class up to the same column.
+    Rows are sorted by class, so those of a class have the same columns of their class.
     """
-    pieces = np.empty((2 * (last - first), 5), np.int64)
+    pieces = np.empty((3 * (last - first), 5), np.int64)
     count = 0
     begin = first
     while begin < last:
-        end = min(class_end[begin], last)
-        cut = max(min(class_end[begin], hi), lo)
-        if lo < cut:
-            pieces[count] = (begin, end, lo, cut, -1)
-            count += 1
-        if cut < hi:
-            pieces[count] = (begin, end, cut, hi, 0)
-            count += 1
+        end = begin + 1
+        while end < last and own_end[end] == own_end[begin]:
+            end += 1
+        cut = min(max(own_first[begin], lo), hi)
+        second = max(min(own_end[begin], hi), cut)
+        for left, right, kind in ((lo, cut, 0), (cut, second, -1), (second, hi, 0)):
+            if left < right:
+                pieces[count] = (begin, end, left, right, kind)
+                count += 1
         begin = end
     return pieces[:count]
 

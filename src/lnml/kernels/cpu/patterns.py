@@ -1,29 +1,19 @@
-"""Counts, samples and lookups over the pairs of patterns."""
+"""Lookups over the pairs of patterns."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lnml.core.pairs import Multipliers, Pattern, RowSample
-from lnml.core.points import Points
+from lnml.core.pairs import Multipliers, Pattern
 
 
-def sample_rows(
-    values: np.ndarray, pairs: Pattern, count: int, rng: np.random.Generator
-) -> RowSample:
-    """See :meth:`lnml.kernels.protocol.Kernels.sample_rows`."""
-    filled = np.flatnonzero(pairs.sizes)
-    rows = rng.permutation(filled)[:count]
-    found = [values[pairs.indptr[row] : pairs.indptr[row + 1]] for row in rows]
-    return RowSample(rows, found, filled.size)
-
-
-def count_triplets(points: Points, targets: Pattern, impostors: Pattern | None) -> int:
-    """See :meth:`lnml.kernels.protocol.Kernels.count_triplets`."""
-    if impostors is not None:
-        return int(targets.sizes @ impostors.sizes)
-    others = points.n_rows - np.diff(points.class_start)[points.row_class]
-    return int(targets.sizes @ others)
+def row_maximum(values: np.ndarray, pairs: Pattern) -> np.ndarray:
+    """Largest value of each row of a pattern; -inf for rows without pairs."""
+    out = np.full(pairs.indptr.size - 1, -np.inf)
+    filled = pairs.sizes > 0
+    if filled.any():
+        out[filled] = np.maximum.reduceat(values, pairs.indptr[:-1][filled])
+    return out
 
 
 def carry_over(old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:

@@ -23,10 +23,12 @@ def times_transposed(data: np.ndarray, components: np.ndarray) -> np.ndarray:
     return product
 
 
-def shifted_product(data: np.ndarray, shift: np.ndarray | None, matrix: np.ndarray) -> np.ndarray:
-    """Return ``(data - shift) @ matrix``, computed in float64, in the type of the data."""
+def shifted_product(
+    data: np.ndarray, shift: np.ndarray | None, matrix: np.ndarray, dtype: np.dtype
+) -> np.ndarray:
+    """Return ``(data - shift) @ matrix``, computed in float64 and kept in another type."""
     right = np.ascontiguousarray(matrix, dtype=np.float64)
-    product = np.empty((data.shape[0], right.shape[1]), dtype=data.dtype)
+    product = np.empty((data.shape[0], right.shape[1]), dtype=dtype)
 
     def multiply(tile: tuple[int, int]) -> None:
         rows = data[slice(*tile)].astype(np.float64, copy=False)

@@ -49,46 +49,94 @@ class _Filter(NamedTuple):
 def within(
     embedding: Embedding,
     radius: np.ndarray,
-    rows: tuple[int, int] | None,
-    max_pairs: int | None,
+    max_pairs: int | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> Pattern:
-    """See :meth:`lnml.kernels.protocol.Kernels.within`."""
-    z = embedding.coordinates
-    n = z.shape[0]
-    start = embedding.points.class_start
-    row_class = embedding.points.row_class
-    own_first, own_end = start[row_class], start[row_class + 1]
+    """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`; of some rows only if given."""
+    start, codes = embedding.points.class_start, embedding.points.row_class
+    first_of_class, end_of_class = start[codes], start[codes + 1]
+    everything = (0, codes.size)
+    if rows is not None:
+        leave_out = (first_of_class, end_of_class)
+        window = Window(rows, everything, leave_out, two_way=False)
+    else:
+        # Rows are sorted by class: the pairs beyond its class are met from the first row.
+        leave_out = (np.zeros_like(end_of_class), end_of_class)
+        window = Window(everything, everything, leave_out, two_way=True)
+    return within_window(embedding.coordinates, codes, radius, window, max_pairs)
+
+
+class Window(NamedTuple):
+    """Which pairs of rows a search looks at.
+
+    Attributes
+    ----------
+    rows, columns : tuples (first, end)
+        Ranges of rows; one of the first range is paired with those of the second.
+    leave_out : two ndarrays of shape (n,)
+        Range of columns that is left out, for each row.
+    two_way : bool
+        Whether a pair is looked at from its column, too.
+    """
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    leave_out: tuple[np.ndarray, np.ndarray]
+    two_way: bool
+
+
+def within_window(
+    z: np.ndarray, codes: np.ndarray, radius: np.ndarray, window: Window, max_pairs: int | None
+) -> Pattern:
+    """Return the pairs of a window with D_il < radius_i, row by row.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n, r)
+        Coordinates.
+    codes : ndarray of int, shape (n,)
+        Class of each row, to guess how many pairs pass the filter.
+    radius : ndarray of shape (n,)
+        Squared distances.
+    window : Window
+        The pairs.
+    max_pairs : int or None
+        Most pairs; more raise TooManyPairs.
+    """
     radius = np.asarray(radius, dtype=np.float64)
-    filter_ = _make_filter(z, radius, row_class)
-    first, last = rows or (0, n)
+    filter_ = _make_filter(z, radius, codes)
+    (first, last), (begin, end) = window.rows, window.columns
+    out_first, out_end = window.leave_out
 
     def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         lo, hi = first + tile[0], first + tile[1]
+        out_from, out_to = out_first[lo:hi].max(), out_end[lo:hi].min()
         buffers = np.empty((2, 4096), dtype=np.int32)
         used = 0
-        for left, right in row_tiles(n, TILE_COLUMNS):
-            if rows is None and right <= own_end[lo]:
-                continue
-            if own_first[lo] == own_first[hi - 1] and own_first[lo] <= left < right <= own_end[lo]:
+        for left, right in (
+            (begin + a, begin + b) for a, b in row_tiles(end - begin, TILE_COLUMNS)
+        ):
+            if out_from <= left and right <= out_to:
                 continue
             products = filter_.leading[lo:hi] @ filter_.leading[left:right].T
             before = used
             while True:
                 used = _collect(
-                    products, lo, left, rows is None, filter_.norms, filter_.limits, radius,
-                    own_first, own_end, z, buffers, before,
+                    products, lo, left, window.two_way, filter_.norms, filter_.limits, radius,
+                    out_first, out_end, z, buffers, before,
                 )  # fmt: skip
                 if used >= 0:
                     break
                 buffers = np.concatenate([buffers, np.empty_like(buffers)], axis=1)
             if max_pairs is not None and used > max_pairs:
-                raise TooManyPairs
+                raise TooManyPairs(max_pairs)
         return buffers[0, :used].copy(), buffers[1, :used].copy()
 
     parts = run_tiles(search, row_tiles(last - first, TILE_ROWS))
     if max_pairs is not None and sum(part[0].size for part in parts) > max_pairs:
-        raise TooManyPairs
-    return _to_pattern(parts, first, last)
+        raise TooManyPairs(max_pairs)
+    low, high = (0, codes.size) if window.two_way else window.rows
+    return _to_pattern(parts, low, high)
 
 
 def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _Filter:
@@ -157,18 +205,16 @@ def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.
 
 @njit(nogil=True, cache=True)
 def _collect(
-    products, lo, left, symmetric, norms, limits, radius, own_first, own_end, z, buffers, used
+    products, lo, left, two_way, norms, limits, radius, out_first, out_end, z, buffers, used
 ):
     """Append the close pairs of one tile; return the new length, -1 when full."""
     n_rows, n_columns = products.shape
     for a in range(n_rows):
         i = lo + a
-        lower = min(max(own_first[i] - left, 0), n_columns)
-        upper = min(max(own_end[i] - left, 0), n_columns)
+        lower = min(max(out_first[i] - left, 0), n_columns)
+        upper = min(max(out_end[i] - left, 0), n_columns)
         for side in range(2):
             begin, end = (0, lower) if side == 0 else (upper, n_columns)
-            if side == 0 and symmetric:
-                continue
             for low in range(begin, end, _SEGMENT):
                 high = min(low + _SEGMENT, end)
                 part = slice(left + low, left + high)
@@ -183,7 +229,7 @@ def _collect(
                     j = left + b
                     bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
                     if bound < max(limits[i], limits[j]):
-                        used = _verify(z, radius, i, j, symmetric, buffers, used)
+                        used = _verify(z, radius, i, j, two_way, buffers, used)
     return used
 
 
@@ -201,14 +247,14 @@ def _count_passing(products, norm, limit, norms, limits):
 
 
 @njit(nogil=True, cache=True)
-def _verify(z, radius, i, j, symmetric, buffers, used):
+def _verify(z, radius, i, j, two_way, buffers, used):
     """Append a pair, in each direction in which its full distance is inside the radius."""
     distance = squared_distance(z[i], z[j])
     if distance < radius[i]:
         buffers[0, used] = i
         buffers[1, used] = j
         used += 1
-    if symmetric and distance < radius[j]:
+    if two_way and distance < radius[j]:
         buffers[0, used] = j
         buffers[1, used] = i
         used += 1

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from lnml.core.pairs import Pattern
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.differences import DifferenceSoftmax, class_ranges
 from lnml.kernels.cpu.exponential import CONSTANTS, LOWEST, SHIFT
@@ -47,24 +48,30 @@ class LonelyRows(NamedTuple):
     log_normalizers: np.ndarray
 
 
-def log_normalizers(embedding: Embedding) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.log_normalizers`."""
-    return _pair_softmax(embedding, by_class=False).log_normalizers
-
-
 def softmax(
-    embedding: Embedding, row_weights: np.ndarray, full: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
+    embedding: Embedding, counts: np.ndarray, full: bool | None
+) -> tuple[float, np.ndarray]:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax`; ``counts`` says which rows count."""
     pairs = _pair_softmax(embedding, by_class=False)
-    return pairs.log_normalizers, pairs.moment(row_weights[None], full)
+    total = float(pairs.log_normalizers[counts].sum())
+    if full is None:
+        return total, np.zeros((0, 0))
+    return total, pairs.moment(counts.astype(np.float64)[None], full)
 
 
-def class_softmax(embedding: Embedding, full: bool) -> tuple[np.ndarray, np.ndarray]:
+def softmax_costs(embedding: Embedding, pairs: Pattern, distances: np.ndarray) -> np.ndarray:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax_costs`."""
+    sizes = pairs.sizes
+    log_z = _pair_softmax(embedding, by_class=False).log_normalizers
+    row_terms = log_z - np.log(np.maximum(sizes, 1))
+    return np.asarray((distances + np.repeat(row_terms, sizes)) / np.repeat(sizes, sizes))
+
+
+def class_softmax(embedding: Embedding, full: bool) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
     pairs = _pair_softmax(embedding, by_class=True)
     other, own = pairs.shares
-    return own, pairs.moment(np.stack([-own, other]), full)
+    return float((1.0 - own).sum()), pairs.moment(np.stack([-own, other]), full)
 
 
 def _pair_softmax(embedding: Embedding, by_class: bool) -> PairSoftmax | DifferenceSoftmax:
@@ -102,7 +109,8 @@ class PairSoftmax:
         columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
         self.class_start, self.class_end = class_ranges(points, by_class)
         self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
-        self._rows = (z, columns, self.norms, self.class_end)
+        self._rows = (z, columns, self.norms, self.class_start, self.class_end)
+        self._window = (n, 0)
         self._constants = CONSTANTS[dtype.name]
         self._normalize(2 if by_class else 1)
 
@@ -112,7 +120,7 @@ class PairSoftmax:
 
         def of_group(group: int) -> np.ndarray:
             totals = np.zeros((n_kinds, n))
-            add_totals(self._rows, self._constants, group, totals)
+            add_totals(self._rows, self._window, self._constants, group, totals)
             return totals
 
         totals = sum(run_tiles(of_group, _groups(n)), np.zeros((n_kinds, n)))
@@ -167,7 +175,15 @@ class PairSoftmax:
         def of_group(group: int) -> tuple[np.ndarray, np.ndarray]:
             degree, mirrored = np.zeros(n), np.zeros((n if mirror else 0, m))
             add_products(
-                self._rows, self._constants, group, factors, values, degree, product, mirrored
+                self._rows,
+                self._window,
+                self._constants,
+                group,
+                factors,
+                values,
+                degree,
+                product,
+                mirrored,
             )
             return degree, mirrored
 

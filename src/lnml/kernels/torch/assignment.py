@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from lnml.core.pairs import Ranked
+from lnml.core.pairs import Partners, Ranked, round_ties
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of
 
 
 def listed(columns: torch.Tensor) -> tuple[TorchPattern, torch.Tensor]:
-    """See :meth:`lnml.kernels.protocol.Kernels.listed`."""
+    """Pattern of the columns (n x k) that are not -1, and their flat positions there."""
     n, width = columns.shape
     # Missing partners go to the end of a row and are left out there.
     rising, ranks = torch.where(columns >= 0, columns, n).sort(dim=1, stable=True)
@@ -18,19 +18,18 @@ def listed(columns: torch.Tensor) -> tuple[TorchPattern, torch.Tensor]:
     return TorchPattern(offsets_of(there.sum(dim=1)), rising[there].int()), position[there]
 
 
-def ranked(
-    columns: torch.Tensor, distances: torch.Tensor, costs: torch.Tensor, position: torch.Tensor
-) -> Ranked:
-    """See :meth:`lnml.kernels.protocol.Kernels.ranked`."""
-    table = torch.full_like(distances, torch.inf)
-    table.view(-1)[position] = costs
-    return Ranked(columns, table.cummax(dim=1).values, distances)
+def ranked(partners: Partners, costs: torch.Tensor, k_max: int) -> Ranked:
+    """Return the first partners of every row with their costs."""
+    table = torch.full_like(partners.distances, torch.inf)
+    table.view(-1)[partners.position] = round_ties(costs)
+    rising = table.cummax(dim=1).values
+    return Ranked(*(part[:, :k_max] for part in (partners.columns, rising, partners.distances)))
 
 
 def choose(
     ranked: Ranked, k_min: int, k_av: int, k_max: int, row_numbers: torch.Tensor | None
 ) -> tuple[TorchPattern, float]:
-    """See :meth:`lnml.kernels.protocol.Kernels.choose`."""
+    """Return the pairs of least cost; see :meth:`lnml.kernels.protocol.Kernels.choose`."""
     columns = ranked.columns
     available = (columns >= 0).sum(dim=1)
     taken, most = available.clamp(max=k_min), available.clamp(max=k_max)

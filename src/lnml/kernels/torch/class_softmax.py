@@ -12,7 +12,7 @@ from lnml.core.points import Embedding
 from lnml.kernels.torch.softmax import Block, blocks, moment_sums
 
 
-def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[torch.Tensor, np.ndarray]:
+def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
     sums = moment_sums(embedding, full)
     shares = []
@@ -28,7 +28,7 @@ def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[torch.Te
             factors = inside[rows.start - block.lo : rows.stop - block.lo]
             sums.add(rows, columns, part, factors)
     # Rows of W sum to zero.
-    return torch.cat(shares), sums.moment()
+    return float((1.0 - torch.cat(shares)).sum()), sums.moment()
 
 
 def _own_parts(block: Block, class_start: np.ndarray) -> list[tuple[slice, slice, torch.Tensor]]:

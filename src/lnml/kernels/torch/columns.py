@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from lnml.core.points import Columns, Points
+from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch.basics import float64_zeros, to_numpy, to_tensor
 
@@ -20,7 +22,7 @@ _FLOAT32_ROWS = 1024
 
 
 def training_points(X: torch.Tensor, order: np.ndarray, class_start: np.ndarray) -> Points:
-    """See :meth:`lnml.kernels.protocol.Kernels.training_points`."""
+    """Points to learn from; see :meth:`lnml.kernels.protocol.Kernels.points`."""
     mean = X.mean(dim=0, dtype=torch.float64)
     nearest = (X - mean).abs().argmin(dim=0)
     lowest, highest = X.amin(dim=0), X.amax(dim=0)
@@ -46,25 +48,30 @@ def columns(points: Points) -> Columns:
     return Columns(*to_numpy(found))
 
 
-def standardized(points: Points, mean: np.ndarray, scale: np.ndarray) -> Points:
-    """See :meth:`lnml.kernels.protocol.Kernels.standardized`."""
-    data = points.data
-    shift, divisor = to_tensor(mean, data.device), to_tensor(scale, data.device)
-    out = torch.empty_like(data)
-    for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
-        out[lo:hi] = (data[lo:hi] - shift) / divisor
-    return Points(out, points.class_start)
-
-
-def mapped(points: Points, matrix: np.ndarray, shift: np.ndarray | None, far: bool) -> Points:
+def mapped(
+    points: Points,
+    matrix: np.ndarray | None,
+    shift: np.ndarray | None,
+    scale: np.ndarray | None,
+    far: bool,
+    wide: bool,
+) -> Points:
     """See :meth:`lnml.kernels.protocol.Kernels.mapped`."""
     data = points.data
-    moved = None if shift is None else to_tensor(shift, data.device, torch.float64)
-    right = to_tensor(matrix, data.device, torch.float64)
-    out = torch.empty((points.n_rows, right.shape[1]), dtype=data.dtype, device=data.device)
+    dtype = torch.float64 if wide else data.dtype
+    if matrix is None and shift is None and scale is None:
+        return replace(points, data=data.to(dtype))
+    moved, divisor, right = (
+        None if given is None else to_tensor(given, data.device, torch.float64)
+        for given in (shift, scale, matrix)
+    )
+    width = points.n_features if right is None else right.shape[1]
+    out = torch.empty((points.n_rows, width), dtype=dtype, device=data.device)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
         rows = data[lo:hi].double()
-        out[lo:hi] = (rows if moved is None else rows - moved) @ right
+        rows = rows if moved is None else rows - moved
+        rows = rows if divisor is None else rows / divisor
+        out[lo:hi] = rows if right is None else rows @ right
     return Points(out, points.class_start, far)
 
 
@@ -76,23 +83,49 @@ def row_classes(points: Points) -> torch.Tensor:
     return torch.repeat_interleave(codes, sizes, output_size=points.n_rows)
 
 
-def class_scatter(points: Points, weights: np.ndarray) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.class_scatter`; from class means alone."""
-    data, sizes = points.data, np.diff(points.class_start)
-    start = to_tensor(points.class_start, data.device)
+def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
+    """See :meth:`lnml.kernels.protocol.Kernels.pair_scatter`; from one pass over the rows."""
+    data, codes = points.data, row_classes(points)
+    start, sizes = (to_tensor(v, data.device) for v in (points.class_start, points.class_sizes))
     totals = torch.segment_reduce(data.double(), "sum", offsets=start, initial=0.0)
-    means = totals / to_tensor(np.maximum(sizes, 1), data.device)[:, None]
-    codes = row_classes(points)
-    pair_weights = to_tensor(2.0 * weights * sizes, data.device)
-    scatter = float64_zeros((data.shape[1], data.shape[1]), data)
+    means = totals / sizes.clamp(min=1)[:, None]
+    weights = [_row_weights(given, points, codes) for given in (same, other)]
+    sums = [torch.segment_reduce(each, "sum", offsets=start, initial=0.0) for each in weights]
+    of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
+    factors = row_factors(weights[0], weights[1], of_class)
+    inner = float64_zeros((data.shape[1], data.shape[1]), data)
+    linear = torch.zeros_like(means)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
         members = data[lo:hi] - means[codes[lo:hi]]
-        scatter += (pair_weights[codes[lo:hi], None] * members).T @ members
-    return to_numpy(scatter)
+        inner += (factors[lo:hi, None] * members).T @ members
+        if other is not None:
+            part = points.class_start.clip(lo, hi) - lo
+            heavy = weights[1][lo:hi, None] * members
+            linear += torch.segment_reduce(
+                heavy, "sum", offsets=to_tensor(part, data.device), initial=0.0
+            )
+    found = to_numpy(inner)
+    if other is not None:
+        seen = means - totals.sum(dim=0) / points.n_rows
+        parts = ClassSums(*(to_numpy(each) for each in (seen, sums[1], linear)))
+        found += between_classes(parts, points.class_sizes)
+    return np.asarray(0.5 * (found + found.T))
+
+
+def _row_weights(given: Any, points: Points, codes: torch.Tensor) -> torch.Tensor:
+    """Weight of every row, from one for each class or each row."""
+    if given is None:
+        return float64_zeros((points.n_rows,), points.data)
+    weights = to_tensor(given, points.data.device).double()
+    return weights[codes] if weights.shape[0] == points.class_sizes.size else weights
 
 
 def gram(left: torch.Tensor, right: torch.Tensor, *, exact: bool) -> np.ndarray:
-    """See :meth:`lnml.kernels.protocol.Kernels.gram`."""
+    """left.T @ right, in float64 on the host.
+
+    Without ``exact`` products of float32 data are float32: enough for a gradient, not for a
+    certificate.
+    """
     total = float64_zeros((left.shape[1], right.shape[1]), left)
     for lo, hi in row_tiles(left.shape[0], _ROWS_PER_TILE):
         if exact or left.dtype == torch.float64:

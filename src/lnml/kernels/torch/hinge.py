@@ -12,7 +12,9 @@ from lnml.core.pairs import Hinge, Multipliers
 from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import float64_zeros
+from lnml.kernels.torch.columns import gram
 from lnml.kernels.torch.distances import pair_distances
+from lnml.kernels.torch.laplacian import laplacian
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
 from lnml.kernels.torch.working_set import TorchWorkingSet
 
@@ -39,6 +41,7 @@ class Triplets:
         room: int,
     ) -> None:
         self.z, self.first_row, self.room = embedding.coordinates, first_row, room
+        self.data, self.working = embedding.points.data, working
         targets = working.targets
         self.targets, self.candidates = targets, working.candidates
         self.target_distances = self.distances_of(targets)
@@ -52,22 +55,21 @@ class Triplets:
         rows = pairs.rows + self.first_row
         return pair_distances(self.z, rows, self.z, pairs.indices, self.room).double()
 
-    def hinge(self, gamma: float) -> Hinge:
+    def hinge(self, gamma: float, moment: str = "") -> Hinge:
         """Sum over all triplets; see :meth:`lnml.kernels.protocol.Kernels.hinge`."""
+        if moment:
+            # Joined first: that takes most memory, and the weights are not there yet.
+            graph = self.working.joined.graph
         sums = fused.hinge if fused.usable(self.z) else sum_slots
         totals, candidate_weights, by_slot = sums(self, gamma)
         weights, hinges = by_slot[self.targets.rows, self.targets.slots].unbind(dim=1)
+        found = None
+        if moment:
+            joint = torch.cat([weights.double(), -candidate_weights.double()])
+            moved = laplacian(graph, joint, self.data if moment == "data" else self.z, self.room)
+            found = gram(moved, self.data, exact=moment == "data")
         smoothed, exact, slope_sum, n_active = totals.tolist()
-        return Hinge(
-            smoothed,
-            exact,
-            slope_sum,
-            int(n_active),
-            weights,
-            candidate_weights,
-            hinges,
-            self.target_distances,
-        )
+        return Hinge(smoothed, exact, slope_sum, int(n_active), hinges, found)
 
     def slopes(self, gamma: float) -> Multipliers:
         """Non-zero slopes; see :meth:`lnml.kernels.protocol.Kernels.slopes`."""

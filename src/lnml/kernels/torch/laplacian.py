@@ -5,44 +5,38 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lnml.core.pairs import EdgeScatter, Hinge
+from lnml.core.pairs import Edge, EdgeScatter
 from lnml.core.points import Points
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.basics import float64_zeros, to_numpy
-from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
-from lnml.kernels.torch.working_set import Joined, TorchWorkingSet, join
-
-Edges = list[tuple[TorchPattern, torch.Tensor | None, float]]
-
-
-def laplacian(edges: Edges, values: torch.Tensor, room: int) -> torch.Tensor:
-    """See :meth:`lnml.kernels.protocol.Kernels.laplacian`."""
-    graph = join(tuple(pattern for pattern, _, _ in edges))
-    return _product(graph, [_signed(*edge) for edge in edges], values, room)
+from lnml.kernels.torch.basics import float64_zeros, to_numpy, to_tensor
+from lnml.kernels.torch.columns import row_classes
+from lnml.kernels.torch.patterns import TorchPattern, as_pattern, offsets_of, row_sums
+from lnml.kernels.torch.working_set import Joined
 
 
-def slope_laplacian(
-    working: TorchWorkingSet, terms: Hinge, values: torch.Tensor, room: int
+def laplacian(
+    graph: Joined, weights: torch.Tensor, values: torch.Tensor, room: int
 ) -> torch.Tensor:
-    """See :meth:`lnml.kernels.protocol.Kernels.slope_laplacian`."""
-    # Joined first: that takes most memory, and the weights are not there yet.
-    graph = working.joined.graph
-    weights = [
-        _signed(working.targets, terms.target_weights, 1.0),
-        _signed(working.candidates, terms.candidate_weights, -1.0),
-    ]
-    return _product(graph, weights, values, room)
+    """Lap(W + W^T) @ values, given the weights of the joined pairs.
+
+    Every row gathers its own sum over the pairs it begins and those it ends, in
+    float64 and in an order that is always the same.
+    """
+    if fused.usable(values):
+        return fused.laplacian(graph, weights, values).to(values.dtype)
+    return sum_pairs(graph, weights, values, room).to(values.dtype)
 
 
-def edge_scatter(points: Points, edges: Edges, room: int) -> EdgeScatter:
-    """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`; differences need no shift."""
+def edge_scatter(points: Points, edges: list[Edge], room: int) -> EdgeScatter:
+    """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`."""
     rows, width = points.data, points.n_features
     total = float64_zeros((width, width), rows)
     squares = float64_zeros((width,), rows)
     n_terms = 8
-    for pattern, weights, factor in edges:
-        signed = _signed(pattern, weights, factor)
+    for edge in edges:
+        pattern = as_pattern(edge.pairs, rows.device)
+        signed = _weights(edge, pattern, points)
         step = max(1, room // (32 * width))
         n_terms += min(step, pattern.size) + pattern.size // step
         for lo, hi in row_tiles(pattern.size, step):
@@ -56,26 +50,17 @@ def edge_scatter(points: Points, edges: Edges, room: int) -> EdgeScatter:
     return EdgeScatter(0.5 * (matrix + matrix.T), found, share * np.sqrt(found), np.sqrt(found))
 
 
-def _product(
-    graph: Joined, weights: list[torch.Tensor], values: torch.Tensor, room: int
-) -> torch.Tensor:
-    """Lap(W + W^T) @ values, W being given pattern by pattern.
-
-    Every row gathers its own sum over the pairs it begins and those it ends, in
-    float64 and in an order that is always the same.
-    """
-    joint = torch.cat(weights)
-    if fused.usable(values):
-        return fused.laplacian(graph, joint, values).to(values.dtype)
-    return sum_pairs(graph, joint, values, room).to(values.dtype)
-
-
-def _signed(pattern: TorchPattern, weights: torch.Tensor | None, factor: float) -> torch.Tensor:
-    """Factor times the weights of a pattern, in float64."""
-    if weights is None:
-        device = pattern.indptr.device
-        return torch.full((pattern.size,), factor, dtype=torch.float64, device=device)
-    return factor * weights.double()
+def _weights(edge: Edge, pairs: TorchPattern, points: Points) -> torch.Tensor:
+    """Weight of every pair of an edge, its factors included."""
+    device = pairs.indptr.device
+    weights = torch.full((pairs.size,), edge.factor, dtype=torch.float64, device=device)
+    if edge.weights is not None:
+        weights *= to_tensor(edge.weights, device)
+    if edge.by_class is not None:
+        weights *= to_tensor(edge.by_class, device)[row_classes(points)][pairs.rows]
+    if edge.shared:
+        weights /= pairs.sizes[pairs.rows]
+    return weights
 
 
 def sum_pairs(

@@ -1,4 +1,4 @@
-"""Pairs of rows on the device; counts, samples and lookups over them."""
+"""Pairs of rows on the device, and lookups over them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 import torch
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Multipliers, Pattern, RowSample
-from lnml.core.points import Points
+from lnml.core.pairs import Multipliers, Pattern
 from lnml.kernels.torch.basics import to_numpy, to_tensor
-from lnml.kernels.torch.columns import row_classes
 
 # Pairs that one program of the GPU works on (docs/gpu.md).
 PIECE = 128
@@ -59,6 +57,10 @@ class TorchPattern(Neighborhoods):
         rows = torch.repeat_interleave(counts)
         numbers = torch.arange(rows.shape[0], device=rows.device) - offsets[rows]
         return rows, self.indptr[rows] + PIECE * numbers, offsets
+
+    def counts_in(self, starts: np.ndarray) -> np.ndarray:
+        """Count the pairs whose row lies in each range ``starts[c]:starts[c + 1]``."""
+        return np.diff(to_numpy(self.indptr[to_tensor(starts, self.indptr.device)]))
 
     def pairs(self) -> tuple[Any, Any]:
         """Rows and columns of all pairs, in row order."""
@@ -134,29 +136,6 @@ def found_in(known: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, t
 def row_sums(values: torch.Tensor, indptr: torch.Tensor) -> torch.Tensor:
     """Sum of the values (or rows of values) of every row, always added in the same order."""
     return torch.segment_reduce(values, "sum", offsets=indptr, initial=0.0)
-
-
-def sample_rows(
-    values: torch.Tensor, pairs: TorchPattern, count: int, rng: np.random.Generator
-) -> RowSample:
-    """See :meth:`lnml.kernels.protocol.Kernels.sample_rows`."""
-    filled = torch.nonzero(pairs.sizes > 0)[:, 0]
-    rows = filled[to_tensor(rng.permutation(filled.shape[0])[:count], filled.device)]
-    sizes = pairs.sizes[rows]
-    start = torch.repeat_interleave(pairs.indptr[rows] - offsets_of(sizes)[:-1], sizes)
-    picked = to_numpy(values[start + torch.arange(start.shape[0], device=start.device)])
-    parts = np.split(picked, np.cumsum(to_numpy(sizes))[:-1])
-    return RowSample(to_numpy(rows), parts, filled.shape[0])
-
-
-def count_triplets(points: Points, targets: TorchPattern, impostors: TorchPattern | None) -> int:
-    """See :meth:`lnml.kernels.protocol.Kernels.count_triplets`."""
-    if impostors is not None:
-        return int((targets.sizes * impostors.sizes).sum())
-    others = points.n_rows - np.diff(points.class_start)
-    return int(
-        (targets.sizes * to_tensor(others, targets.indptr.device)[row_classes(points)]).sum()
-    )
 
 
 def carry_over(old: Multipliers, old_targets: TorchPattern, targets: TorchPattern) -> Multipliers:

@@ -43,11 +43,11 @@ class _Filter(NamedTuple):
 def within(
     embedding: Embedding,
     radius: torch.Tensor,
-    rows: tuple[int, int] | None,
-    max_pairs: int | None,
     room: int,
+    max_pairs: int | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> TorchPattern:
-    """See :meth:`lnml.kernels.protocol.Kernels.within`."""
+    """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`; of some rows only if given."""
     z = embedding.coordinates
     n = z.shape[0]
     first, last = rows or (0, n)
@@ -59,7 +59,7 @@ def within(
         for part_counts, part_columns in search.run(first + lo, first + hi):
             found += part_columns.shape[0]
             if max_pairs is not None and found > max_pairs:
-                raise TooManyPairs
+                raise TooManyPairs(max_pairs)
             counts.append(part_counts)
             columns.append(part_columns)
     return TorchPattern(offsets_of(torch.cat(counts)), torch.cat(columns))

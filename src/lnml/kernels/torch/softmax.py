@@ -21,6 +21,7 @@ from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import centred, float64_zeros, squared_norms
 from lnml.kernels.torch.columns import gram
 from lnml.kernels.torch.differences import DifferenceSums, rows_per_block, squared_differences
+from lnml.kernels.torch.patterns import TorchPattern
 
 # Columns whose weighted values are summed in the type of the data; beyond in float64.
 SUMMED_COLUMNS = 8192
@@ -91,22 +92,33 @@ def _exponentiate(exponents: torch.Tensor, first_row: int) -> tuple[torch.Tensor
 
 
 def log_normalizers(embedding: Embedding, room: int) -> torch.Tensor:
-    """See :meth:`lnml.kernels.protocol.Kernels.log_normalizers`."""
+    """Log of Z_i for every row, streamed."""
     return torch.cat([block.log_z for block in blocks(embedding, room)])
 
 
 def softmax(
-    embedding: Embedding, row_weights: torch.Tensor, full: bool, room: int
-) -> tuple[torch.Tensor, np.ndarray]:
-    """See :meth:`lnml.kernels.protocol.Kernels.softmax`."""
+    embedding: Embedding, counts: torch.Tensor, full: bool | None, room: int
+) -> tuple[float, np.ndarray]:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax`; ``counts`` says which rows count."""
+    if full is None:
+        return float(log_normalizers(embedding, room)[counts].sum()), np.zeros((0, 0))
     sums = moment_sums(embedding, full)
-    row_weights = row_weights.double()
+    row_weights = counts.double()
     log_z = []
     for block in blocks(embedding, room):
         log_z.append(block.log_z)
         factors = row_weights[block.lo : block.hi] / block.totals
         sums.add(slice(block.lo, block.hi), slice(None), block.weights, factors)
-    return torch.cat(log_z), sums.moment(row_weights)
+    return float(torch.cat(log_z)[counts].sum()), sums.moment(row_weights)
+
+
+def softmax_costs(
+    embedding: Embedding, pairs: TorchPattern, distances: torch.Tensor, room: int
+) -> torch.Tensor:
+    """See :meth:`lnml.kernels.protocol.Kernels.softmax_costs`."""
+    sizes = pairs.sizes.double()
+    row_terms = log_normalizers(embedding, room) - sizes.clamp(min=1.0).log()
+    return (distances + row_terms[pairs.rows]) / sizes[pairs.rows]
 
 
 def times_values(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,126 @@
+"""Bring rows to their blocks: once, at the start of a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lnml.kernels.cluster import blocks as _blocks
+from lnml.kernels.cluster.crew import Crew
+from lnml.kernels.cluster.layout import Layout
+
+# Rows that are looked at for a value in the middle of each column.
+SAMPLE = 256
+
+
+class Placed:
+    """Rows in class order on the workers.
+
+    Parameters
+    ----------
+    crew : Crew
+        The workers.
+    X : dask array of shape (n, d)
+        Rows as they were given, in chunks of rows.
+    layout : Layout
+        Blocks of the rows in class order.
+    order : ndarray of int, shape (n,)
+        Row of X that stands at each position.
+
+    Attributes
+    ----------
+    blocks : list of futures
+        The rows of each block, offsets taken away.
+    dtype : numpy.dtype
+        Their type.
+    rounding : ndarray of shape (2, d)
+        See :class:`lnml.core.points.Points`.
+    """
+
+    def __init__(self, crew: Crew, X: Any, layout: Layout, order: np.ndarray) -> None:
+        chunks = row_chunks(crew, X)
+        facts = crew.results([crew.submit(_blocks.chunk_facts, chunk) for chunk in chunks])
+        check_chunks(facts, order.size)
+        self.dtype: np.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        filled = [each for each in facts if each["n"]]
+        ends = np.stack(
+            [
+                np.min([each["lowest"] for each in filled], axis=0),
+                np.max([each["highest"] for each in filled], axis=0),
+            ]
+        ).astype(self.dtype)
+        check_range(ends)
+        sample = np.concatenate([each["sample"] for each in filled]).astype(self.dtype)
+        sizes = np.abs(ends)
+        middle = np.median(np.abs(sample[:: max(1, len(sample) // SAMPLE)]), axis=0)
+        unit = 0.5 * float(np.finfo(self.dtype.name).eps)
+        self.rounding = unit * np.stack([sizes.max(axis=0), middle]).astype(np.float64)
+        # Sterbenz: the difference of two numbers is exact if neither is longer than twice the
+        # other. Any value of such a column will do.
+        exact = np.sign(ends[0]) == np.sign(ends[1])
+        exact &= 0.5 * sizes.max(axis=0) <= sizes.min(axis=0)
+        centre = np.where(exact, sample[0], np.zeros(1, self.dtype)).astype(self.dtype)
+        self.blocks = self._assemble(crew, chunks, facts, layout, order, centre)
+
+    def _assemble(
+        self,
+        crew: Crew,
+        chunks: list[Any],
+        facts: list[dict[str, Any]],
+        layout: Layout,
+        order: np.ndarray,
+        centre: np.ndarray,
+    ) -> list[Any]:
+        """Deal the rows of all chunks out to the blocks."""
+        position = np.empty(order.size, dtype=np.int64)
+        position[order] = np.arange(order.size)
+        block_of = np.searchsorted(layout.edges, position, side="right") - 1
+        parts: list[list[Any]] = [[] for _ in range(layout.n_blocks)]
+        places: list[list[np.ndarray]] = [[] for _ in range(layout.n_blocks)]
+        start = 0
+        for chunk, fact in zip(chunks, facts, strict=True):
+            rows = slice(start, start + fact["n"])
+            start += fact["n"]
+            if not fact["n"]:
+                continue
+            split = crew.submit(_blocks.split_chunk, chunk, block_of[rows], self.dtype.str)
+            for block in np.unique(block_of[rows]):
+                parts[block].append(crew.submit(_blocks.part_of, split, int(block)))
+                mine = position[rows][block_of[rows] == block]
+                places[block].append(mine - layout.edges[block])
+        return [
+            crew.submit(_blocks.assemble, part, np.concatenate(place), centre)
+            for part, place in zip(parts, places, strict=True)
+        ]
+
+
+def row_chunks(crew: Crew, X: Any) -> list[Any]:
+    """Return futures of the chunks of rows, all columns together."""
+    if X.numblocks[1] != 1:
+        X = X.rechunk({1: -1})
+    return list(crew.client.compute(list(X.to_delayed().ravel())))
+
+
+def check_range(ends: np.ndarray) -> None:
+    """Refuse columns (lowest and highest values, shape (2, d)) that cannot be learned from."""
+    if (ends[0] == ends[1]).all():
+        raise ValueError("all rows of X are the same: there is no distance to learn")
+    largest = float(np.abs(ends).max())
+    if largest > np.sqrt(float(np.finfo(ends.dtype.name).max)) / 1e3:
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares overflow {ends.dtype}: rescale it"
+        )
+
+
+def check_chunks(facts: list[dict[str, Any]], n_rows: int) -> None:
+    """Refuse rows that cannot be learned from."""
+    found = sum(each["n"] for each in facts)
+    if found != n_rows:
+        raise ValueError(f"X has {found} rows and y has {n_rows}: give one label for each row")
+    bad = [number for number, each in enumerate(facts) if not each["finite"]]
+    if bad:
+        raise ValueError(
+            f"X contains NaN or infinity (chunk {bad[0]} of its rows, counted from 0): replace or "
+            f"leave out such rows"
+        )
