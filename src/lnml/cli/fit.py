@@ -57,6 +57,16 @@ EXAMPLES = (
     "lnml fit faces.npz --pca 50 --method lmnn -o faces.model",
 )
 
+StoredVoters = Annotated[
+    str | None,
+    typer.Option(
+        "--k",
+        metavar="K|auto",
+        help="Neighbours that will vote; auto chooses them by inner folds, with a fit each.",
+        show_default="none stored",
+    ),
+]
+
 
 @reads_tables
 def fit(
@@ -75,15 +85,7 @@ def fit(
     k_max: Annotated[
         int | None, _size("--k-max", "Most neighbours a row may get (ln-...).")
     ] = None,
-    k: Annotated[
-        str | None,
-        typer.Option(
-            "--k",
-            metavar="K|auto",
-            help="Neighbours that will vote; auto chooses them by inner folds, with a fit each.",
-            show_default="none stored",
-        ),
-    ] = None,
+    k: StoredVoters = None,
     scale: ScaleOfMethod = None,
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
