@@ -318,7 +318,8 @@ def solution_of(model: Any) -> Solution:
         gap=model.duality_gap_,
         converged=model.converged_,
         history=model.history_,
-        stopped=model._stopped,
+        # Learners from outside do not say.
+        stopped=getattr(model, "_stopped", False),
     )
 
 
