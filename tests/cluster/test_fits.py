@@ -120,9 +120,11 @@ def test_sums_over_all_pairs(client, iris, model, outlier):
     X[7] += outlier
     wanted = clone(model).fit(X, y)
     found = clone(model).fit(da.from_array(X, chunks=(60, 4)), y)
-    np.testing.assert_allclose(found.objective_, wanted.objective_, rtol=1e-6)
+    # Rounds may take another way after a digit of rounding, and end near another optimum.
+    rtol = model.tol if isinstance(model, LNML) else 1e-6
+    np.testing.assert_allclose(found.objective_, wanted.objective_, rtol=rtol)
     if wanted.duality_gap_ is not None:
-        np.testing.assert_allclose(found.duality_gap_, wanted.duality_gap_, rtol=1e-3)
+        assert found.duality_gap_ <= model.tol
 
 
 @pytest.mark.extras
