@@ -119,3 +119,13 @@ def test_squared_norms_that_overflow_are_refused(learner):
     X, y = 1e150 * load_dataset("iris").data, load_dataset("iris").target
     with pytest.raises(ValueError, match="fourth powers"):
         clone(learner).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [SupportVectorMetric(), RelativeComparisons()])
+def test_large_fits_of_other_methods_are_proved_from_rows(learner, monkeypatch):
+    """Only LMNN has a proof that does without the rows."""
+    monkeypatch.setattr("lnml.objectives.triplet_proof.LARGE", 0.0)
+    iris = load_dataset("iris")
+    model = clone(learner).fit(iris.data, iris.target)
+    assert model.converged_
+    assert verify(model.certificate_, iris.data, iris.target).holds

@@ -39,6 +39,8 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
         rho: the trace of the metric costs like so many times the target pairs.
     """
 
+    proves_large = True
+
     def __init__(
         self, training: TrainingSet, push_weight: float, trace_penalty: float = 0.0
     ) -> None:

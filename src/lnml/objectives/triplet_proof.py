@@ -40,6 +40,8 @@ class FinishedTriplets:
         The metric as it is returned.
     care : int
         See :meth:`lnml.objectives.base.Objective.prove`.
+    may_be_large : bool
+        Whether the objective has a proof that does without the rows.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class FinishedTriplets:
         found: np.ndarray,
         components: np.ndarray,
         care: int,
+        may_be_large: bool = True,
     ) -> None:
         self.kernels, self.points = training.kernels, training.points
         self.task, self.found, self.components = task, found, components
@@ -70,7 +73,7 @@ class FinishedTriplets:
         n_pairs = i.size + task.dual().value.size
         far = task.points.far
         self.large = care == 0 and n_pairs * components.size > most and not far
-        self.large = self.large or self.kernels.remote
+        self.large = may_be_large and (self.large or self.kernels.remote)
         points = self.kernels.mapped(self.points, wide=True)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)

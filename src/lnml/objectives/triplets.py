@@ -43,6 +43,8 @@ class TripletObjective(ABC):
     form = Form.HINGES
     fixed_row_sizes = False
     cost_grows_with_distance = True
+    # Whether a large fit can be proved without the rows on the host.
+    proves_large = False
 
     def __init__(
         self,
@@ -77,7 +79,9 @@ class TripletObjective(ABC):
         self, task: TripletTask, found: np.ndarray, components: np.ndarray, care: int = 0
     ) -> Proof:
         """Return the objective at components (r x d) as returned, and the proved bound."""
-        finished = FinishedTriplets(self.training, task, found, components, care)
+        finished = FinishedTriplets(
+            self.training, task, found, components, care, may_be_large=self.proves_large
+        )
         value = self.metric_value(finished).plus(finished.hinges(), self.hinge_weight)
         finished.objective = value.value
         proof = self.proved(finished, task.dual())
