@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 
 from lnml.core.pairs import (
-    PAIR_BYTES,
     SEARCH_SLACK,
     Hinge,
     Multipliers,
@@ -29,9 +27,10 @@ from lnml.kernels.cluster.operations import same
 from lnml.kernels.cluster.patterns import CellMultipliers, CellPattern, HostPairs
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
 from lnml.kernels.cluster.softmax import SoftmaxOperations, in_columns
+from lnml.kernels.cpu.threads import pair_budget
 
+# For tasks that need no rows.
 NO_ROWS: list[Any] = [(0, 0), [], []]
-Payload = dict[Cell, CellTask]
 
 
 class ClusterKernels(SoftmaxOperations):
@@ -52,7 +51,7 @@ class ClusterKernels(SoftmaxOperations):
         # A worker that came since the last search gets its share from now on.
         self.crew.assign(self.layout)
         layout, rows = self.layout, embedding.coordinates
-        budget = int(get_config()["working_memory"] * 2**20 / PAIR_BYTES) if limited else None
+        budget = pair_budget() if limited else None
         cells = {
             cell: (
                 self._rows(rows, cell),
@@ -100,7 +99,7 @@ class ClusterKernels(SoftmaxOperations):
 
     def _triplets(
         self, embedding: Embedding, working: WorkingSet, targets: HostPairs, lengths: np.ndarray
-    ) -> Payload:
+    ) -> dict[Cell, CellTask]:
         """Return what tasks need of the triplets of every cell."""
         rows, multipliers = embedding.coordinates, working.multipliers
         known = {} if multipliers is None else _futures(multipliers)
@@ -143,11 +142,7 @@ class ClusterKernels(SoftmaxOperations):
         result = None
         if moment:
             placed = embedding.points.data.map
-            left = (
-                rows.map
-                if moment == "coordinates"
-                else RowMap("placed", None, None, None, placed.dtype)
-            )
+            left = RowMap.identity(placed.dtype) if moment == "data" else rows.map
             result = self._target_moment(rows, targets, weights, left) + push
             result = in_columns(result, placed.matrix, both=moment == "data")
         smoothed, exact, slope_sum, n_active = totals.tolist()
@@ -184,10 +179,10 @@ class ClusterKernels(SoftmaxOperations):
         return self.hinge(embedding, self.working_set(targets, search.found), 0.0).target_hinge
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
-        raise NotImplementedError
+        raise NotImplementedError("MMC is not fitted on a cluster")
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
-        raise NotImplementedError
+        raise NotImplementedError("MMC is not fitted on a cluster")
 
 
 def _futures(given: Any) -> dict[Cell, Any]:

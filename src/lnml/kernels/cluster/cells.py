@@ -69,6 +69,11 @@ class CellRows(NamedTuple):
         return self.blocks[0] if len(self.blocks) == 1 else np.concatenate(self.blocks)
 
 
+def forget() -> None:
+    """Let go of mapped blocks."""
+    _mapped.clear()
+
+
 def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> np.ndarray:
     """Return the rows of a block under a map; the last ones are kept."""
     known = _mapped.get(row_map.token)

@@ -23,19 +23,16 @@ from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster import cells as _cells
-from lnml.kernels.cluster.cells import CellTask
 from lnml.kernels.cluster.crew import Crew, current_client
 from lnml.kernels.cluster.layout import Cell, Layout
 from lnml.kernels.cluster.patterns import CellMultipliers, HostPairs, joined
 from lnml.kernels.cluster.placing import Placed
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
 from lnml.kernels.cpu import assignment as _assignment
+from lnml.kernels.cpu.columns import row_weights
 from lnml.kernels.cpu.laplacian import edge_weights
 from lnml.kernels.cpu.patterns import row_maximum
 from lnml.kernels.protocol import Kernels
-
-NO_ROWS: list[Any] = [(0, 0), [], []]
-Payload = dict[Cell, CellTask]
 
 
 class RowOperations(Kernels):
@@ -50,14 +47,16 @@ class RowOperations(Kernels):
     @contextmanager
     def session(self) -> Iterator[None]:
         yield
+        # Workers keep mapped rows for the next phase; after a fit there is none.
+        self.crew.client.run(_cells.forget, on_error="ignore")
 
     def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
         self.layout = Layout.of(np.asarray(class_start, dtype=np.int64))
         order = np.arange(self.layout.n_rows) if order is None else order
         placed = Placed(self.crew, data, self.layout, order)
         self.crew.assign(self.layout)
-        same = RowMap("placed", None, None, None, placed.dtype.str)
-        rows = ClusterRows(self.layout, placed.blocks, data.shape[1], same)
+        given = RowMap.identity(placed.dtype.str)
+        rows = ClusterRows(self.layout, placed.blocks, data.shape[1], given)
         return Points(rows, self.layout.class_start, rounding=placed.rounding)
 
     def pattern(self, pairs: Pattern) -> HostPairs:
@@ -134,7 +133,7 @@ class RowOperations(Kernels):
     def pair_scatter(self, points: Points, same: Any, other: Any = None) -> np.ndarray:
         layout, sizes = self.layout, points.class_sizes
         codes = points.row_class
-        weights = [_row_weights(given, points) for given in (same, other)]
+        weights = [row_weights(given, points) for given in (same, other)]
         sums = [np.bincount(codes, each, sizes.size) for each in weights]
         of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
         factors = row_factors(weights[0], weights[1], of_class)
@@ -252,14 +251,6 @@ class RowOperations(Kernels):
 def same(value: Any) -> Any:
     """Return a value: it stays where this runs, and can be computed again."""
     return value
-
-
-def _row_weights(given: Any, points: Points) -> np.ndarray:
-    """Weight of every row, from one for each class or each row."""
-    if given is None:
-        return np.zeros(points.n_rows)
-    by_class = len(given) == points.class_sizes.size
-    return np.asarray(given[points.row_class] if by_class else given, dtype=np.float64)
 
 
 def _merge(

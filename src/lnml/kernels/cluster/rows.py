@@ -34,6 +34,11 @@ class RowMap(NamedTuple):
     offset: np.ndarray | None
     dtype: str
 
+    @classmethod
+    def identity(cls, dtype: str) -> RowMap:
+        """Rows as they were placed, in a type."""
+        return cls(f"placed as {dtype}", None, None, None, dtype)
+
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Return mapped rows."""
         found = rows

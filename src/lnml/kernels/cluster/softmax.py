@@ -7,7 +7,7 @@ made by blocks.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,25 +22,6 @@ from lnml.kernels.cpu.exponential import LOWEST, SHIFT
 MOST_FAR = 1000
 
 
-class FarRows(NamedTuple):
-    """Rows whose weights underflow.
-
-    Attributes
-    ----------
-    numbers : ndarray of int, shape (m,)
-        Their numbers.
-    coordinates, placed : ndarrays of shape (m, r), (m, d)
-        The rows under the metric, and as they were placed.
-    largest : ndarray of shape (m,)
-        Their largest exponents.
-    """
-
-    numbers: np.ndarray
-    coordinates: np.ndarray
-    placed: np.ndarray
-    largest: np.ndarray
-
-
 class Weights(NamedTuple):
     """Sums of the weights of every row: kinds of partners are others, and the same class.
 
@@ -50,13 +31,13 @@ class Weights(NamedTuple):
         The sums, in units of ``units``.
     units : ndarray of shape (n,)
         Logarithms to base two.
-    far : FarRows or None
-        Rows that are not summed by cells.
+    far : list of FarBlock, or None
+        Rows that are not summed by cells, as every block sees them.
     """
 
     totals: np.ndarray
     units: np.ndarray
-    far: FarRows | None
+    far: list[_cells.FarBlock] | None
 
     @property
     def log_normalizers(self) -> np.ndarray:
@@ -110,37 +91,31 @@ class SoftmaxOperations(RowOperations):
         if lonely.size == 0:
             return Weights(totals, units, None)
         far = self._far(rows, row_map, lonely)
-        given = self._far_given(far)
-        parts = self._by_block(_cells.far_totals, rows, *given, map=row_map)
-        totals[:, lonely], units[lonely] = np.sum(parts, axis=0), far.largest
+        parts = self._by_block(_cells.far_totals, rows, far, map=row_map)
+        totals[:, lonely], units[lonely] = np.sum(parts, axis=0), far[0].largest
         return Weights(totals, units, far)
 
-    def _far(self, rows: ClusterRows, row_map: RowMap, lonely: np.ndarray) -> FarRows:
-        """Bring rows that are far from all others here."""
+    def _far(self, rows: ClusterRows, row_map: RowMap, lonely: np.ndarray) -> list[_cells.FarBlock]:
+        """Bring rows that are far from all others here, and find their largest exponents."""
         if lonely.size > MOST_FAR:
             raise FloatingPointError(
                 f"{lonely.size} rows are so far from all others that their softmax cannot be "
                 f"computed on a cluster: scale the columns, or leave out outliers"
             )
-        same = RowMap("placed", None, None, None, "<f8")
-        coordinates, placed = (self._picked(rows, each, lonely) for each in (row_map, same))
-        nothing = FarRows(lonely, coordinates, placed, np.zeros(lonely.size))
-        given = self._far_given(nothing)[:3]
-        parts = self._by_block(_cells.far_largest, rows, *given, map=row_map)
-        return nothing._replace(largest=np.max(parts, axis=0))
-
-    def _far_given(self, far: FarRows) -> list[list[Any]]:
-        """Arguments of tasks about far rows, for every block."""
-        layout, count = self.layout, self.layout.n_blocks
-        kinds = np.searchsorted(layout.class_start, far.numbers, side="right") - 1
-        return [
-            [far.numbers] * count,
-            [far.coordinates] * count,
-            [int(edge) for edge in layout.edges[:-1]],
-            [layout.codes(block) for block in range(count)],
-            [kinds] * count,
-            [far.largest] * count,
+        layout = self.layout
+        kinds = np.searchsorted(layout.class_start, lonely, side="right") - 1
+        maps = row_map, RowMap.identity("<f8")
+        coordinates, placed = (self._picked(rows, each, lonely) for each in maps)
+        unknown = np.zeros(lonely.size)
+        far = [
+            _cells.FarBlock(
+                lonely, kinds, coordinates, placed, unknown, int(first), layout.codes(block)
+            )
+            for block, first in enumerate(layout.edges[:-1])
         ]
+        parts = self._by_block(_cells.far_largest, rows, far, map=row_map)
+        largest = np.max(parts, axis=0)
+        return [each._replace(largest=largest) for each in far]
 
     def _moment(
         self, embedding: Embedding, weights: Weights, coefficients: np.ndarray, full: bool
@@ -150,7 +125,7 @@ class SoftmaxOperations(RowOperations):
         factors = coefficients / weights.totals.sum(axis=0)
         near = factors.copy()
         if weights.far is not None:
-            near[:, weights.far.numbers] = 0.0
+            near[:, weights.far[0].numbers] = 0.0
         cells = {
             cell: (
                 self._rows(rows, cell),
@@ -164,10 +139,9 @@ class SoftmaxOperations(RowOperations):
         for part in found.values():
             total += part
         if weights.far is not None:
-            own = [[factors[:, weights.far.numbers]] * layout.n_blocks]
-            own += [[weights.far.placed] * layout.n_blocks, [full] * layout.n_blocks]
-            given = self._far_given(weights.far)
-            for part in self._by_block(_cells.far_moment, rows, *given, *own, map=row_map):
+            count = layout.n_blocks
+            own = [factors[:, weights.far[0].numbers]] * count, [full] * count
+            for part in self._by_block(_cells.far_moment, rows, weights.far, *own, map=row_map):
                 total += part
         matrix = embedding.points.data.map.matrix
         return in_columns(total, matrix, both=full)

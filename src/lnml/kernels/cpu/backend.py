@@ -6,11 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import (
-    PAIR_BYTES,
     SEARCH_SLACK,
     Edge,
     EdgeScatter,
@@ -33,7 +31,7 @@ from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu.distances import pattern_distances
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import times_transposed
-from lnml.kernels.cpu.threads import run_tiles, single_threaded_blas
+from lnml.kernels.cpu.threads import pair_budget, run_tiles, single_threaded_blas
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.streaming import hinges_by_blocks
 
@@ -136,7 +134,7 @@ class CPUKernels(Kernels):
         needed = radius if needed is None else needed
         if known is not None and (SEARCH_SLACK * needed <= known.radius).all():
             return known
-        found = _search.within(embedding, radius, _pair_budget() if limited else None)
+        found = _search.within(embedding, radius, pair_budget() if limited else None)
         return Search(embedding.components, radius, found)
 
     def working_set(
@@ -174,7 +172,7 @@ class CPUKernels(Kernels):
         parts = hinges_by_blocks(
             targets,
             n,
-            _pair_budget() // n,
+            pair_budget() // n,
             lambda rows: _search.within(embedding, radius, rows=rows),
             hinges,
         )
@@ -198,9 +196,3 @@ class CPUKernels(Kernels):
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
         return _roots.length_sums(points, components)
-
-
-def _pair_budget() -> int:
-    """Return how many pairs of a working set there is room for."""
-    # Scikit-learn counts its working memory in MiB.
-    return int(get_config()["working_memory"] * 2**20 / PAIR_BYTES)

@@ -73,7 +73,7 @@ def mapped(
 def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
     """See :meth:`lnml.kernels.protocol.Kernels.pair_scatter`; from one pass over the rows."""
     data, sizes, codes = points.data, points.class_sizes, points.row_class
-    weights = [_row_weights(given, points) for given in (same, other)]
+    weights = [row_weights(given, points) for given in (same, other)]
     sums = [np.bincount(codes, each, sizes.size) for each in weights]
     of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
     factors = row_factors(weights[0], weights[1], of_class)
@@ -95,7 +95,7 @@ def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
     return 0.5 * (inner + inner.T)
 
 
-def _row_weights(given: Any, points: Points) -> np.ndarray:
+def row_weights(given: Any, points: Points) -> np.ndarray:
     """Weight of every row, from one for each class or each row."""
     if given is None:
         return np.zeros(points.n_rows)

@@ -20,6 +20,8 @@ import joblib
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
+from lnml.core.pairs import PAIR_BYTES
+
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
 
@@ -87,6 +89,11 @@ def tile_budget() -> int:
     Independent of the number of threads, so that the tiles are too.
     """
     return max(int(get_config()["working_memory"] * 2**20 / 64), 2**16)
+
+
+def pair_budget() -> int:
+    """Return how many pairs of a working set there is room for in ``working_memory``."""
+    return int(get_config()["working_memory"] * 2**20 / PAIR_BYTES)
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
