@@ -22,7 +22,16 @@ def device_of(device: Any, X: Any) -> str:
     the compiled kernels ("cpu").
     """
     if is_dask(X):
+        if device not in (None, CLUSTER):
+            raise ValueError(
+                f"device={device!r} does not go with a Dask array, which its cluster works on: "
+                f"leave device out"
+            )
         return CLUSTER
+    if device == CLUSTER:
+        raise ValueError(
+            "device='cluster' needs X as a Dask array, such as dask.array.from_array(X)"
+        )
     if is_tensor(X):
         name = str(X.device if device is None else device)
         return "torch:cpu" if name == "cpu" else name
