@@ -6,6 +6,7 @@ row or target pair, and small matrices. Candidate pairs and multipliers stay on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,13 @@ from lnml.core.pairs import (
 from lnml.core.points import Embedding, Points
 from lnml.kernels.cluster import cells as _cells
 from lnml.kernels.cluster.cells import CellTask
-from lnml.kernels.cluster.layout import Cell
-from lnml.kernels.cluster.operations import same
+from lnml.kernels.cluster.exact import Grid, joined
+from lnml.kernels.cluster.layout import Cell, ways
+from lnml.kernels.cluster.operations import NO_ROWS, same
 from lnml.kernels.cluster.patterns import CellMultipliers, CellPattern, HostPairs
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
 from lnml.kernels.cluster.softmax import SoftmaxOperations, in_columns
 from lnml.kernels.cpu.threads import pair_budget
-
-# For tasks that need no rows.
-NO_ROWS: list[Any] = [(0, 0), [], []]
 
 
 class ClusterKernels(SoftmaxOperations):
@@ -52,12 +51,13 @@ class ClusterKernels(SoftmaxOperations):
         self.crew.assign(self.layout)
         layout, rows = self.layout, embedding.coordinates
         budget = pair_budget() if limited else None
+        near = layout.by_block(radius)
         cells = {
             cell: (
                 self._rows(rows, cell),
                 {
-                    "codes": layout.codes(*cell),
-                    "radius": layout.of_cell(cell, radius),
+                    "codes": self._of_cell(cell, self.codes),
+                    "radius": self._of_cell(cell, near),
                     "row_map": rows.map,
                     "most": budget,
                 },
@@ -65,20 +65,21 @@ class ClusterKernels(SoftmaxOperations):
             for cell in layout.cells
         }
         futures = self.crew.keep(_cells.search, cells)
-        sizes = self._facts(futures)
-        if budget is not None and sum(sizes) > budget * len(self.crew.workers()):
+        facts = self._facts(_cells.candidate_facts, futures)
+        n_pairs, longest = (sum(each) for each in zip(*facts, strict=True))
+        if budget is not None and n_pairs > budget * len(self.crew.workers()):
             raise TooManyPairs(budget * len(self.crew.workers()))
-        return Search(embedding.components, radius, CellPattern(futures, int(sum(sizes))))
+        return Search(embedding.components, radius, CellPattern(futures, n_pairs, longest))
 
-    def _facts(self, futures: dict[Cell, Any]) -> list[Any]:
+    def _facts(self, task: Callable[..., Any], futures: dict[Cell, Any]) -> list[Any]:
         """Sizes or largest values of what stays on the workers."""
         cells = {cell: (NO_ROWS, {"value": value}) for cell, value in futures.items()}
-        return list(self.crew.collect(_cells.facts, cells).values())
+        return list(self.crew.collect(task, cells).values())
 
     def working_set(
         self, targets: Pattern, candidates: Pattern | None, multipliers: Multipliers | None = None
     ) -> WorkingSet:
-        found = CellPattern({}, 0) if candidates is None else candidates
+        found = CellPattern({}, 0, 0) if candidates is None else candidates
         return WorkingSet(self.pattern(targets), found, multipliers)
 
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
@@ -88,68 +89,92 @@ class ClusterKernels(SoftmaxOperations):
                 NO_ROWS,
                 {
                     "old": value,
-                    "old_targets": before.rows_in(cell),
-                    "targets": after.rows_in(cell),
+                    "old_targets": [before.rows_in(block) for block, _ in ways(cell)],
+                    "targets": [after.rows_in(block) for block, _ in ways(cell)],
                 },
             )
             for cell, value in _futures(old).items()
         }
-        futures = self.crew.keep(_cells.carried, cells)
-        return CellMultipliers(futures, max(self._facts(futures), default=0.0))
+        return self._multipliers(self.crew.keep(_cells.carried, cells))
 
-    def _triplets(
-        self, embedding: Embedding, working: WorkingSet, targets: HostPairs, lengths: np.ndarray
-    ) -> dict[Cell, CellTask]:
-        """Return what tasks need of the triplets of every cell."""
-        rows, multipliers = embedding.coordinates, working.multipliers
+    def _multipliers(self, futures: dict[Cell, Any]) -> CellMultipliers:
+        """Multipliers that stay on the workers."""
+        return CellMultipliers(futures, max(self._facts(_cells.largest, futures), default=0.0))
+
+    def _triplets(self, embedding: Embedding, working: WorkingSet) -> dict[Cell, CellTask]:
+        """Return what tasks need of the candidates of every cell."""
+        multipliers = working.multipliers
         known = {} if multipliers is None else _futures(multipliers)
         return {
             cell: (
-                self._rows(rows, cell),
-                {
-                    "targets": self._starts(targets, cell),
-                    "candidates": candidates,
-                    "multipliers": known.get(cell),
-                    "lengths": targets.values_in(cell, lengths),
-                },
+                self._rows(embedding.coordinates, cell),
+                {"candidates": candidates, "multipliers": known.get(cell)},
             )
             for cell, candidates in _futures(working.candidates).items()
         }
 
-    def _starts(self, targets: HostPairs, cell: Cell) -> Any:
-        """Where the targets of each row of a cell begin, on a worker; sent once."""
-        key = ("starts", cell)
-        if key not in targets.placed:
-            targets.placed[key] = self.crew.submit(same, targets.starts_in(cell), cell=cell)
-        return targets.placed[key]
+    def _targets_by_block(self, targets: HostPairs, lengths: np.ndarray) -> dict[str, list[Any]]:
+        """Return what tasks need of the targets of every block: these begin where, and how long."""
+        blocks = range(self.layout.n_blocks)
+        if "starts" not in targets.placed:
+            targets.placed["starts"] = [
+                self.crew.submit(same, targets.starts_in(b), cell=(b, b)) for b in blocks
+            ]
+        cut = [lengths[targets.range(block)] for block in blocks]
+        return {"starts": targets.placed["starts"], "lengths": cut}
 
     def hinge(
         self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
         targets, rows = self.pattern(working.targets), embedding.coordinates
         lengths = self.distances(embedding, targets)
-        cells = self._triplets(embedding, working, targets, lengths)
-        found = self.crew.collect(
-            _cells.hinge_cell, cells, row_map=rows.map, gamma=gamma, moment=moment
+        cells = self._triplets(embedding, working)
+        given = {"row_map": rows.map, "gamma": gamma, "moment": moment}
+        by_block = self._targets_by_block(targets, lengths)
+        if not moment:
+            return self._hinges(targets, cells, by_block, given)
+        placed = embedding.points.data.map
+        left = RowMap.identity(placed.dtype) if moment == "data" else rows.map
+        candidates: Any = working.candidates
+        n_cells = len(self.layout.cells)
+        add = _cells.HingeAddition(
+            Grid.of(np.log2(max(candidates.longest, 1)), n_cells),
+            self._moment_grid(rows, left, candidates.n_pairs * int(targets.sizes.max())),
         )
-        totals, push = np.zeros(4), 0.0
-        weights, hinges = np.zeros((2, targets.size))
-        for cell, (part, part_weights, part_hinges, part_push) in found.items():
-            totals += part
-            targets.add_from(cell, part_weights, weights)
-            targets.add_from(cell, part_hinges, hinges)
-            push = push if part_push is None else push + part_push
-        result = None
-        if moment:
-            placed = embedding.points.data.map
-            left = RowMap.identity(placed.dtype) if moment == "data" else rows.map
-            result = self._target_moment(rows, targets, weights, left) + push
-            result = in_columns(result, placed.matrix, both=moment == "data")
+        sums = self.crew.total(_cells.hinge_cell, cells, add, by_block, **given)
+        found, weights = _host_sums(sums, targets, self.layout.cells)
+        pull = self._target_moment(rows, targets, weights, left, candidates.longest)
+        push = np.sum([each.push for each in sums], axis=0) if sums else np.zeros_like(pull)
+        result = in_columns(joined(pull + push), placed.matrix, both=moment == "data")
+        smoothed, exact, slope_sum, n_active = found.tolist()
+        return Hinge(smoothed, exact, slope_sum, int(n_active), None, result)
+
+    def _hinges(
+        self,
+        targets: HostPairs,
+        cells: dict[Cell, CellTask],
+        by_block: dict[str, list[Any]],
+        given: dict[str, Any],
+    ) -> Hinge:
+        """Return sums of hinges by target pair, and no moment."""
+        totals, hinges = np.zeros(4), np.zeros(targets.size)
+        parts: dict[Cell, Any] = {}
+        for found in self.crew.total(_cells.hinge_cell, cells, _cells.by_cell, by_block, **given):
+            parts.update(found)
+        for cell in sorted(parts):
+            totals += parts[cell].totals
+            for (block, _), own in zip(ways(cell), parts[cell].hinges, strict=True):
+                hinges[targets.range(block)] += own
         smoothed, exact, slope_sum, n_active = totals.tolist()
-        return Hinge(smoothed, exact, slope_sum, int(n_active), hinges, result)
+        return Hinge(smoothed, exact, slope_sum, int(n_active), hinges)
 
     def _target_moment(
-        self, rows: ClusterRows, targets: HostPairs, weights: np.ndarray, left: RowMap
+        self,
+        rows: ClusterRows,
+        targets: HostPairs,
+        weights: np.ndarray,
+        left: RowMap,
+        longest: int,
     ) -> np.ndarray:
         """Sum over target pairs of weight * (V_i - V_j)^T (x_i - x_j), x as it was placed."""
         cells = {
@@ -159,20 +184,25 @@ class ClusterKernels(SoftmaxOperations):
             )
             for cell, own in targets.cells.items()
         }
-        width = rows.width if left.matrix is None else left.matrix.shape[1]
-        total = np.zeros((width, rows.width))
-        for part in self.crew.collect(_cells.pair_moment, cells, row_map=left).values():
-            total += part
-        return total
+        grid = self._moment_grid(rows, left, float(longest) * targets.size)
+        parts = self.crew.total(
+            _cells.pair_moment,
+            cells,
+            _cells.added,
+            row_map=left,
+            exact=left.matrix is None,
+            grid=grid,
+        )
+        return np.asarray(np.sum(parts, axis=0))
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         targets = self.pattern(working.targets)
-        lengths = self.distances(embedding, targets)
-        cells = self._triplets(embedding, working, targets, lengths)
-        for _, own in cells.values():
+        by_block = self._targets_by_block(targets, self.distances(embedding, targets))
+        cells = self._triplets(embedding, working)
+        for cell, (_, own) in cells.items():
+            own |= {name: self._of_cell(cell, each) for name, each in by_block.items()}
             own |= {"row_map": embedding.coordinates.map, "gamma": gamma}
-        futures = self.crew.keep(_cells.slopes_cell, cells)
-        return CellMultipliers(futures, max(self._facts(futures), default=0.0))
+        return self._multipliers(self.crew.keep(_cells.slopes_cell, cells))
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> Any:
         search = self.within(embedding, radius, limited=False)
@@ -183,6 +213,19 @@ class ClusterKernels(SoftmaxOperations):
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
         raise NotImplementedError("MMC is not fitted on a cluster")
+
+
+def _host_sums(
+    sums: list[_cells.HingeSum], targets: HostPairs, cells: list[Cell]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the four totals, added cell by cell, and the weights of target pairs."""
+    by_cell: dict[Cell, np.ndarray] = {}
+    weights = np.zeros(targets.size)
+    for each in sums:
+        by_cell.update(each.totals)
+        for block, own in each.weights.items():
+            weights[targets.range(block)] += own
+    return sum((by_cell[cell] for cell in cells if cell in by_cell), np.zeros(4)), weights
 
 
 def _futures(given: Any) -> dict[Cell, Any]:

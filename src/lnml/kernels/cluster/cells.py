@@ -1,37 +1,38 @@
-"""What a worker does for a cell: tiles of the CPU, on the rows of two blocks.
+"""Tasks of a worker: what it does for its cells.
 
 Everything here is a pure function of its arguments: what a dead worker held is computed again by
-another one. Rows of a cell are those of its first block, then those of its second.
+another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lnml.core.pairs import Edge, EdgeScatter, Multipliers, Pattern, WorkingSet
-from lnml.core.points import Points
-from lnml.kernels.cluster.layout import Cell
+from lnml.core.pairs import EdgeScatter, Multipliers, Pattern
+from lnml.kernels.cluster import tiles as _tiles
+from lnml.kernels.cluster.exact import Grid
+from lnml.kernels.cluster.layout import Cell, ways
 from lnml.kernels.cluster.rows import RowMap
-from lnml.kernels.cpu.distances import pattern_distances
-from lnml.kernels.cpu.hinge import hinge_sums, slopes, work_tiles
-from lnml.kernels.cpu.laplacian import edge_scatter, laplacian
-from lnml.kernels.cpu.nearest import nearest_in_ranges
-from lnml.kernels.cpu.patterns import carry_over
-from lnml.kernels.cpu.products import gram
-from lnml.kernels.cpu.search import Window, within_window
-from lnml.kernels.cpu.threads import run_tiles, single_threaded_blas
+from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, tiles_on
+from lnml.kernels.cpu.threads import single_threaded_blas
 
-# Mapped blocks of the last maps, so that the phases of one evaluation map rows once.
-_MAPS_KEPT = 2
-_mapped: dict[str, dict[str, np.ndarray]] = {}
-
+# Mapped blocks of the last map, so that the phases of one evaluation map rows once.
+_mapped: dict[str, dict[str, Any]] = {}
+# Blocks as they were placed, if they are worked on elsewhere than in memory.
+_KEPT_BESIDES = "placed as "
 
 # What a task gets for a cell: the fields of its CellRows, and arguments of its own. Both are plain
 # lists and dicts, in which the scheduler finds what is to be brought to the worker.
 CellTask = tuple[list[Any], dict[str, Any]]
+
+
+def worker_tiles() -> Tiles:
+    """Return the tiles that this worker uses."""
+    return tiles_on(_tiles.WORKER_DEVICE)
 
 
 class CellRows(NamedTuple):
@@ -51,22 +52,18 @@ class CellRows(NamedTuple):
     blocks: list[np.ndarray]
     names: list[str]
 
-    @property
-    def first_size(self) -> int:
-        """Number of rows of the first block."""
-        return len(self.blocks[0])
+    def mapped(self, row_map: RowMap) -> list[Any]:
+        """Rows of each block under a map."""
+        named = zip(self.names, self.blocks, strict=True)
+        return [_block_under(row_map, name, block) for name, block in named]
 
-    def mapped(self, row_map: RowMap) -> np.ndarray:
-        """Rows of the cell under a map."""
-        parts = [
-            _block_under(row_map, name, block)
-            for name, block in zip(self.names, self.blocks, strict=True)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def placed(self) -> list[Any]:
+        """Rows of each block as they were placed."""
+        return self.mapped(RowMap.identity(self.blocks[0].dtype.str))
 
-    def placed(self) -> np.ndarray:
-        """Rows of the cell as they were placed."""
-        return self.blocks[0] if len(self.blocks) == 1 else np.concatenate(self.blocks)
+    def each(self, values: dict[int, Any]) -> list[Any]:
+        """Values of the blocks of the cell."""
+        return [values[block] for block in dict.fromkeys(self.cell)]
 
 
 def forget() -> None:
@@ -74,131 +71,184 @@ def forget() -> None:
     _mapped.clear()
 
 
-def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> np.ndarray:
-    """Return the rows of a block under a map; the last ones are kept."""
+def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> Any:
+    """Return the rows of a block under a map; those of the last map are kept."""
     known = _mapped.get(row_map.token)
     if known is None:
-        for old in list(_mapped)[: max(0, len(_mapped) - _MAPS_KEPT + 1)]:
-            _mapped.pop(old, None)
+        if not row_map.token.startswith(_KEPT_BESIDES):
+            for old in [token for token in _mapped if not token.startswith(_KEPT_BESIDES)]:
+                _mapped.pop(old, None)
         known = _mapped.setdefault(row_map.token, {})
     found = known.get(name)
     if found is None:
-        found = known[name] = row_map(block)
+        found = known[name] = worker_tiles().mapped(block, row_map)
     return found
 
 
-def run_cells(task: Callable[..., Any], cells: list[CellTask], shared: dict[str, Any]) -> list[Any]:
-    """Run a task for some cells, one after the other; its tiles use all threads."""
+def run_cells(
+    task: Callable[..., Any],
+    cells: list[CellTask],
+    shared: dict[str, Any],
+    add: Callable[..., Any] | None = None,
+) -> Any:
+    """Run a task for some cells, one after the other; its tiles use all threads.
+
+    Results come back one by one, or as ``add`` makes one of them and of their cells.
+    """
     with single_threaded_blas():
-        return [task(CellRows(*rows), **own, **shared) for rows, own in cells]
+        found = [task(CellRows(*rows), **own, **shared) for rows, own in cells]
+    return found if add is None else add([tuple(rows[0]) for rows, _ in cells], found)
 
 
-def pair_lengths(rows: CellRows, pairs: Pattern, row_map: RowMap) -> np.ndarray:
+def pair_lengths(rows: CellRows, pairs: list[Pattern], row_map: RowMap) -> np.ndarray:
     """Squared distances of some pairs."""
-    z, out = rows.mapped(row_map), np.empty(pairs.size)
-    run_tiles(
-        lambda tile: pattern_distances(z, pairs.indptr, pairs.indices, tile[0], tile[1], out),
-        work_tiles(pairs),
-    )
-    return out
+    return worker_tiles().lengths(rows.mapped(row_map), pairs)
 
 
-def pair_moment(rows: CellRows, pairs: Pattern, weights: np.ndarray, row_map: RowMap) -> np.ndarray:
-    """V^T Lap(W + W^T) rows, V the rows under a map."""
-    moved = laplacian([(pairs, weights)], rows.mapped(row_map))
-    return gram(moved, rows.placed())
+def pair_moment(
+    rows: CellRows,
+    pairs: list[Pattern],
+    weights: np.ndarray,
+    row_map: RowMap,
+    exact: bool,
+    grid: Grid,
+) -> np.ndarray:
+    """V^T Lap(W + W^T) rows, V the rows under a map, on a grid."""
+    values, own = rows.mapped(row_map), _cut(weights, pairs)
+    return grid.split(worker_tiles().moment(values, rows.placed(), pairs, own, exact))
 
 
 def pair_scatter(
-    rows: CellRows, pairs: Pattern, weights: np.ndarray, row_map: RowMap
+    rows: CellRows, pairs: list[Pattern], weights: np.ndarray, row_map: RowMap
 ) -> EdgeScatter:
     """Sum of weight * v v^T over some pairs, with its rounding."""
-    z = rows.mapped(row_map)
-    points = Points(z, np.array([0, len(z)]))
-    return edge_scatter(points, [Edge(pairs, weights)])
+    return worker_tiles().scatter(rows.mapped(row_map), pairs, _cut(weights, pairs))
+
+
+def _cut(values: np.ndarray, pairs: list[Pattern]) -> list[np.ndarray]:
+    """Cut values of pairs into those of each way."""
+    return np.split(values, np.cumsum([each.size for each in pairs])[:-1])
 
 
 def search(
-    rows: CellRows, codes: np.ndarray, radius: np.ndarray, row_map: RowMap, most: int | None
-) -> Pattern:
+    rows: CellRows,
+    codes: dict[int, np.ndarray],
+    radius: dict[int, np.ndarray],
+    row_map: RowMap,
+    most: int | None,
+) -> list[Pattern]:
     """Pairs of different class within a radius."""
     z = rows.mapped(row_map)
-    n, first = len(z), rows.first_size
-    if len(rows.blocks) == 1:
-        # Rows are sorted by class: the pairs beyond its class are met from the first row.
-        ends = np.searchsorted(codes, codes, side="right")
-        window = Window((0, n), (0, n), (np.zeros_like(ends), ends), two_way=True)
-    else:
-        others = codes[first:]
-        own = (first + np.searchsorted(others, codes, side=side) for side in ("left", "right"))
-        window = Window((0, first), (first, n), (next(own), next(own)), two_way=True)
-    return within_window(z, codes, radius, window, most)
+    found: list[Pattern] = worker_tiles().search(z, rows.each(codes), rows.each(radius), most)
+    return found
 
 
 def nearest(
-    rows: CellRows, codes: np.ndarray, row_map: RowMap, k: int
+    rows: CellRows, codes: dict[int, np.ndarray], row_map: RowMap, k: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Distances and numbers of the nearest rows of the same class, for the rows of each block.
 
     Rows of a block look at the other one; numbers count from the first row of that.
     """
-    z, first = rows.mapped(row_map), rows.first_size
-    if len(rows.blocks) == 1:
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [len(z)]])
-        return [nearest_in_ranges(z, starts, z, starts, k, True)]
-    parts, kinds = (z[:first], z[first:]), (codes[:first], codes[first:])
-    every = np.unique(codes)
-    one, two = (np.append(np.searchsorted(each, every), each.size) for each in kinds)
-    return [
-        nearest_in_ranges(parts[0], one, parts[1], two, k, False),
-        nearest_in_ranges(parts[1], two, parts[0], one, k, False),
-    ]
+    return worker_tiles().nearest(rows.mapped(row_map), rows.each(codes), k)
 
 
 def hinge_cell(
     rows: CellRows,
-    targets: np.ndarray,
-    candidates: Pattern,
-    multipliers: Multipliers | None,
-    lengths: np.ndarray,
+    starts: dict[int, np.ndarray],
+    lengths: dict[int, np.ndarray],
+    candidates: list[Pattern],
+    multipliers: list[Multipliers] | None,
     row_map: RowMap,
     gamma: float,
     moment: str,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return sums over the triplets of a cell; ``targets`` says where each row's lengths begin."""
-    z = rows.mapped(row_map)
-    working = WorkingSet(Pattern(targets, lengths), candidates, multipliers)
-    totals, target_weights, weights, target_hinge = hinge_sums(z, working, lengths, gamma)
-    found = None
-    if moment:
-        placed = rows.placed()
-        np.negative(weights, out=weights)
-        moved = laplacian([(candidates, weights)], placed if moment == "data" else z)
-        found = gram(moved, placed, exact=moment == "data")
-    return totals, target_weights, target_hinge, found
+) -> HingePart:
+    """Return sums over the triplets of a cell."""
+    triplets = CellTriplets(rows.each(starts), rows.each(lengths), candidates, multipliers)
+    return worker_tiles().hinge(rows.mapped(row_map), rows.placed(), triplets, gamma, moment)
+
+
+class HingeSum(NamedTuple):
+    """Sums over the triplets of some cells: they have the same bits in any grouping.
+
+    Attributes
+    ----------
+    totals : dict of ndarrays of shape (4,)
+        By cell.
+    weights : dict of ndarrays
+        Sums of slopes for the target pairs of each block.
+    push : ndarray of shape (2, r, d)
+        See :class:`lnml.kernels.cluster.exact.Grid`.
+    """
+
+    totals: dict[Cell, np.ndarray]
+    weights: dict[int, np.ndarray]
+    push: Any
+
+
+@dataclass(frozen=True)
+class HingeAddition:
+    """Adds the hinges of the cells of a worker, on the grids of weights and moments."""
+
+    weight_grid: Grid
+    moment_grid: Grid
+
+    def __call__(self, cells: list[Cell], parts: list[HingePart]) -> HingeSum:
+        """Return their sum."""
+        weights: dict[int, np.ndarray] = {}
+        push: Any = 0.0
+        for cell, part in zip(cells, parts, strict=True):
+            for (block, _), own in zip(ways(cell), part.weights, strict=True):
+                rounded = self.weight_grid.rounded(own)
+                weights[block] = weights[block] + rounded if block in weights else rounded
+            assert part.push is not None
+            push = push + self.moment_grid.split(part.push)
+        totals = {cell: part.totals for cell, part in zip(cells, parts, strict=True)}
+        return HingeSum(totals, weights, push)
+
+
+def added(_: list[Cell], parts: list[np.ndarray]) -> np.ndarray:
+    """Return the sum of what cells have put on a grid."""
+    return np.sum(parts, axis=0)
+
+
+def by_cell(cells: list[Cell], parts: list[Any]) -> dict[Cell, Any]:
+    """Return results as they are, by their cells."""
+    return dict(zip(cells, parts, strict=True))
 
 
 def slopes_cell(
     rows: CellRows,
-    targets: np.ndarray,
-    candidates: Pattern,
-    multipliers: Multipliers | None,
-    lengths: np.ndarray,
+    starts: dict[int, np.ndarray],
+    lengths: dict[int, np.ndarray],
+    candidates: list[Pattern],
+    multipliers: list[Multipliers] | None,
     row_map: RowMap,
     gamma: float,
-) -> Multipliers:
+) -> list[Multipliers]:
     """Non-zero slopes of the triplets of a cell."""
-    working = WorkingSet(Pattern(targets, lengths), candidates, multipliers)
-    return slopes(rows.mapped(row_map), working, lengths, gamma)
+    triplets = CellTriplets(rows.each(starts), rows.each(lengths), candidates, multipliers)
+    return worker_tiles().slopes(rows.mapped(row_map), triplets, gamma)
 
 
 def carried(
-    rows: CellRows, old: Multipliers, old_targets: Pattern, targets: Pattern
-) -> Multipliers:
-    """Multipliers of triplets whose target pair stays; both patterns are of the cell's rows."""
-    return carry_over(old, old_targets, targets)
+    rows: CellRows, old: list[Multipliers], old_targets: list[Pattern], targets: list[Pattern]
+) -> list[Multipliers]:
+    """Multipliers of triplets whose target pair stays; patterns are those of each block."""
+    return worker_tiles().carry_over(old, old_targets, targets)
 
 
-def facts(rows: CellRows, value: Any) -> Any:
-    """Return the size of a value that stays on a worker, or its largest multiplier."""
-    return value.size if isinstance(value, Pattern) else value.largest
+def on_host(rows: CellRows, value: list[Multipliers]) -> list[Multipliers]:
+    """Bring multipliers into NumPy arrays."""
+    return worker_tiles().to_host(value)
+
+
+def candidate_facts(rows: CellRows, value: list[Pattern]) -> tuple[int, int]:
+    """Return the number of candidates that stay on a worker, and those of the longest list."""
+    longest = [int(each.sizes.max()) if each.indptr.shape[0] > 1 else 0 for each in value]
+    return sum(each.size for each in value), max(longest)
+
+
+def largest(rows: CellRows, value: list[Multipliers]) -> float:
+    """Return the largest multiplier of a cell."""
+    return max(each.largest for each in value)

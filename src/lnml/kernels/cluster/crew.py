@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from lnml.kernels.cluster.cells import CellTask, run_cells
 from lnml.kernels.cluster.layout import Cell, Layout
 
@@ -51,6 +53,7 @@ class Crew:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.of_cell: dict[Cell, str] = {}
+        self._assigned: Any = None
 
     def workers(self) -> dict[str, int]:
         """Addresses of the workers that are there now, and their threads."""
@@ -63,22 +66,9 @@ class Crew:
     def assign(self, layout: Layout) -> None:
         """Deal cells out so that work is even and each worker needs few blocks."""
         workers = self._some_workers()
-        load = dict.fromkeys(workers, 0.0)
-        blocks: dict[str, set[int]] = {name: set() for name in workers}
-        total = sum(layout.size(a) * layout.size(b) for a, b in layout.cells)
-        threads = sum(workers.values())
-        for cell in layout.cells:
-            size = layout.size(cell[0]) * layout.size(cell[1])
-
-            def cost(name: str, cell: Cell = cell, size: int = size) -> tuple[float, float]:
-                share = (load[name] + size) * threads / (total * workers[name])
-                # Above its share a worker takes no more, unless all are there.
-                return max(share - 1.0, 0.0), len(set(cell) - blocks[name]) + 0.5 * share
-
-            best = min(workers, key=cost)
-            load[best] += size
-            blocks[best] |= set(cell)
-            self.of_cell[cell] = best
+        key = (tuple(workers.items()), layout.n_rows)
+        if key != self._assigned:
+            self._assigned, self.of_cell = key, dealt_out(layout, workers)
 
     def _some_workers(self) -> dict[str, int]:
         """Return the workers; wait a little if there are none."""
@@ -109,17 +99,52 @@ class Crew:
         self, task: Callable[..., Any], cells: dict[Cell, CellTask], **shared: Any
     ) -> dict[Cell, Any]:
         """Run a task for all cells, one task for each worker; return their results."""
+        groups = self._groups(cells)
+        found: dict[Cell, Any] = {}
+        for group, results in zip(groups, self._run(task, cells, groups, shared), strict=True):
+            found.update(zip(group, results, strict=True))
+        return {cell: found[cell] for cell in cells}
+
+    def total(
+        self,
+        task: Callable[..., Any],
+        cells: dict[Cell, CellTask],
+        add: Callable[..., Any],
+        by_block: dict[str, list[Any]] | None = None,
+        **shared: Any,
+    ) -> list[Any]:
+        """Run a task for all cells; return what each worker has added up.
+
+        ``by_block`` holds arguments that have one entry for each block; a worker gets those of
+        its blocks, as dicts.
+        """
+        groups = self._groups(cells)
+        return self._run(task, cells, groups, shared, add, by_block or {})
+
+    def _groups(self, cells: Iterable[Cell]) -> list[list[Cell]]:
+        """Cells of each worker."""
         by_worker: dict[str, list[Cell]] = {}
         for cell in cells:
             by_worker.setdefault(self.of_cell.get(cell, ""), []).append(cell)
-        futures = [
-            self.submit(run_cells, task, [list(cells[c]) for c in group], shared, cell=group[0])
-            for group in by_worker.values()
-        ]
-        found: dict[Cell, Any] = {}
-        for group, results in zip(by_worker.values(), self.results(futures), strict=True):
-            found.update(zip(group, results, strict=True))
-        return {cell: found[cell] for cell in cells}
+        return list(by_worker.values())
+
+    def _run(
+        self,
+        task: Callable[..., Any],
+        cells: dict[Cell, CellTask],
+        groups: list[list[Cell]],
+        shared: dict[str, Any],
+        add: Callable[..., Any] | None = None,
+        by_block: dict[str, list[Any]] | None = None,
+    ) -> list[Any]:
+        """Run a task for the cells of each worker."""
+        futures = []
+        for group in groups:
+            blocks = sorted({block for cell in group for block in cell})
+            given = {name: {b: each[b] for b in blocks} for name, each in (by_block or {}).items()}
+            own = [list(cells[cell]) for cell in group]
+            futures.append(self.submit(run_cells, task, own, shared | given, add, cell=group[0]))
+        return self.results(futures)
 
     def results(self, futures: Iterable[Any]) -> list[Any]:
         """Wait for results and bring them here; notice if there is no cluster any more."""
@@ -154,6 +179,39 @@ class Crew:
             return bool(self.workers())
         except Exception:
             return False
+
+
+def dealt_out(layout: Layout, workers: dict[str, int]) -> dict[Cell, str]:
+    """Return the worker of each cell; ``workers`` have numbers of threads.
+
+    Cells are listed by squares of m x m cells and cut into pieces of work. The m is taken that
+    leaves the fewest rows to the worker with most.
+    """
+    best: tuple[float, dict[Cell, str]] = np.inf, {}
+    for side in range(1, layout.n_blocks + 1):
+        found = _cut(layout, workers, side)
+        blocks: dict[str, set[int]] = {}
+        for cell, name in found.items():
+            blocks.setdefault(name, set()).update(cell)
+        most = max(len(each) for each in blocks.values())
+        if most < best[0]:
+            best = most, found
+    return best[1]
+
+
+def _cut(layout: Layout, workers: dict[str, int], side: int) -> dict[Cell, str]:
+    """Cut the cells, listed by squares, into a piece for each worker."""
+
+    def place(cell: Cell) -> tuple[int, int, int, int]:
+        row, column = cell[0] // side, cell[1] // side
+        return row, -column if row % 2 else column, *cell
+
+    cells = sorted(layout.cells, key=place)
+    sizes = np.array([layout.n_pairs(cell) for cell in cells])
+    middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
+    ends = np.cumsum(list(workers.values())) / sum(workers.values())
+    names = list(workers)
+    return {cell: names[i] for cell, i in zip(cells, np.searchsorted(ends, middle), strict=True)}
 
 
 def _one_cell(task: Callable[..., Any], rows: list[Any], given: dict[str, Any]) -> Any:

@@ -1,8 +1,8 @@
 """Blocks of rows, and the cells in which their pairs are visited.
 
 Rows, sorted by class, are cut into blocks. A cell is a pair of blocks: every pair of rows belongs
-to one cell. Blocks depend on the number of rows alone, and partial sums are added cell by
-cell in one order, so results do not depend on the workers (docs/cluster.md).
+to one cell. Blocks depend on the number of rows alone, and sums over cells do not depend on their
+order, so results do not depend on the workers (docs/cluster.md).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from lnml.core.pairs import Pattern
 # Rows of a block, about: few enough to balance the work, enough for fast matrix products.
 BLOCK_ROWS = 10_000
 LEAST_BLOCKS = 3
+# Tasks and partial results grow with the square of the number of blocks.
+MOST_BLOCKS = 64
 
 Cell = tuple[int, int]
 
@@ -41,7 +43,7 @@ class Layout:
     def of(cls, class_start: np.ndarray) -> Layout:
         """Cut the rows of some classes into blocks of equal size."""
         n = int(class_start[-1])
-        count = min(max(LEAST_BLOCKS, -(-n // BLOCK_ROWS)), n)
+        count = min(max(LEAST_BLOCKS, -(-n // BLOCK_ROWS)), MOST_BLOCKS, n)
         return cls(np.linspace(0, n, count + 1).astype(np.int64), class_start)
 
     @property
@@ -56,7 +58,7 @@ class Layout:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """All pairs of blocks a <= b, in the order in which their sums are added."""
+        """All pairs of blocks a <= b."""
         return [(a, b) for a in range(self.n_blocks) for b in range(a, self.n_blocks)]
 
     def rows(self, block: int) -> slice:
@@ -67,53 +69,44 @@ class Layout:
         """Return the number of rows of a block."""
         return int(self.edges[block + 1] - self.edges[block])
 
-    def codes(self, *blocks: int) -> np.ndarray:
-        """Class of every row of some blocks, each of which counts once."""
-        parts = [np.arange(*self.edges[b : b + 2]) for b in dict.fromkeys(blocks)]
-        return np.searchsorted(self.class_start, np.concatenate(parts), side="right") - 1
+    def n_pairs(self, cell: Cell) -> float:
+        """Return the number of pairs of rows that a cell visits."""
+        a, b = cell
+        return self.size(a) * self.size(b) * (0.5 if a == b else 1.0)
+
+    def codes(self, block: int) -> np.ndarray:
+        """Class of every row of a block."""
+        rows = np.arange(*self.edges[block : block + 2])
+        return np.searchsorted(self.class_start, rows, side="right") - 1
 
     def by_block(self, values: np.ndarray) -> list[np.ndarray]:
         """Cut values of rows into those of each block."""
         return [values[self.rows(block)] for block in range(self.n_blocks)]
 
-    def of_cell(self, cell: Cell, values: np.ndarray) -> np.ndarray:
-        """Values of the rows of a cell: those of its first block, then those of its second."""
-        parts = [values[self.rows(block)] for block in dict.fromkeys(cell)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def add_cell(self, cell: Cell, part: np.ndarray, total: np.ndarray) -> None:
-        """Add values of the rows of a cell, along the last axis, to those of all rows."""
-        used = 0
-        for block in dict.fromkeys(cell):
-            total[..., self.rows(block)] += part[..., used : used + self.size(block)]
-            used += self.size(block)
-
     def split(self, pairs: Pattern) -> dict[Cell, CellPairs]:
         """Deal pairs out to the cells that hold both their rows."""
         rows = np.repeat(np.arange(self.n_rows), pairs.sizes)
-        ends = rows, pairs.indices.astype(np.int64)
-        first, second = (np.searchsorted(self.edges, end, side="right") - 1 for end in ends)
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        keys = low * self.n_blocks + high
+        partners = pairs.indices.astype(np.int64)
+        first, second = (np.searchsorted(self.edges, e, side="right") - 1 for e in (rows, partners))
+        keys = first * self.n_blocks + second
         order = np.argsort(keys, kind="stable")
         cuts = np.flatnonzero(np.diff(keys[order])) + 1
-        found = {}
+        halves: dict[Cell, tuple[np.ndarray, Pattern]] = {}
         for places in np.split(order, cuts) if order.size else []:
-            a, b = cell = (int(low[places[0]]), int(high[places[0]]))
-            local = [self._local(end[places], a, b) for end in ends]
-            size = self.size(a) + (self.size(b) if b != a else 0)
-            counts = np.bincount(local[0], minlength=size)
-            indptr = np.concatenate([[0], np.cumsum(counts)])
-            found[cell] = CellPairs(places, Pattern(indptr, local[1].astype(np.int32)))
+            a, b = int(first[places[0]]), int(second[places[0]])
+            counts = np.bincount(rows[places] - self.edges[a], minlength=self.size(a))
+            indices = (partners[places] - self.edges[b]).astype(np.int32)
+            halves[a, b] = places, Pattern(offsets(counts), indices)
+        found = {}
+        for cell in sorted({(min(key), max(key)) for key in halves}):
+            parts = [halves.get(way) or self._no_pairs(way[0]) for way in ways(cell)]
+            places = np.concatenate([part[0] for part in parts])
+            found[cell] = CellPairs(places, [part[1] for part in parts])
         return found
 
-    def _local(self, rows: np.ndarray, a: int, b: int) -> np.ndarray:
-        """Numbers of rows within a cell."""
-        return np.where(
-            rows < self.edges[a + 1],
-            rows - self.edges[a],
-            rows - self.edges[b] + (self.size(a) if a != b else 0),
-        )
+    def _no_pairs(self, block: int) -> tuple[np.ndarray, Pattern]:
+        empty = Pattern(np.zeros(self.size(block) + 1, np.int64), np.zeros(0, np.int32))
+        return np.zeros(0, np.int64), empty
 
 
 class CellPairs(NamedTuple):
@@ -122,10 +115,22 @@ class CellPairs(NamedTuple):
     Attributes
     ----------
     places : ndarray of int
-        Where they stand in the pattern they come from.
-    pairs : Pattern
-        The same pairs, in the row numbers of the cell.
+        Where they stand in the pattern they come from, half by half.
+    halves : list of Pattern
+        The same pairs, by the :func:`ways` of the cell: rows are those of one block, partners
+        are numbered in the other.
     """
 
     places: np.ndarray
-    pairs: Pattern
+    halves: list[Pattern]
+
+
+def ways(cell: Cell) -> list[Cell]:
+    """Return the ways in which a cell has pairs: from one block to the other, and back."""
+    a, b = cell
+    return [(a, b)] if a == b else [(a, b), (b, a)]
+
+
+def offsets(counts: np.ndarray) -> np.ndarray:
+    """Return 0 and the running sums of counts."""
+    return np.concatenate([[0], np.cumsum(counts)])

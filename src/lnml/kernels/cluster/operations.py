@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster import cells as _cells
 from lnml.kernels.cluster.crew import Crew, current_client
+from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.layout import Cell, Layout
 from lnml.kernels.cluster.patterns import CellMultipliers, HostPairs, joined
 from lnml.kernels.cluster.placing import Placed
@@ -32,7 +34,11 @@ from lnml.kernels.cpu import assignment as _assignment
 from lnml.kernels.cpu.columns import row_weights
 from lnml.kernels.cpu.laplacian import edge_weights
 from lnml.kernels.cpu.patterns import row_maximum
+from lnml.kernels.cpu.threads import single_threaded_blas
 from lnml.kernels.protocol import Kernels
+
+# For tasks that need no rows.
+NO_ROWS: list[Any] = [(0, 0), [], []]
 
 
 class RowOperations(Kernels):
@@ -40,23 +46,29 @@ class RowOperations(Kernels):
 
     remote = True
     layout: Layout
+    codes: list[np.ndarray]
+    sample: np.ndarray
 
     def __init__(self) -> None:
         self.crew = Crew(current_client())
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        yield
+        # As on one machine: a threaded BLAS waits on its threads between small products.
+        with single_threaded_blas():
+            yield
         # Workers keep mapped rows for the next phase; after a fit there is none.
         self.crew.client.run(_cells.forget, on_error="ignore")
 
     def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
         self.layout = Layout.of(np.asarray(class_start, dtype=np.int64))
+        self.codes = [self.layout.codes(block) for block in range(self.layout.n_blocks)]
         order = np.arange(self.layout.n_rows) if order is None else order
-        placed = Placed(self.crew, data, self.layout, order)
         self.crew.assign(self.layout)
+        placed = Placed(self.crew, data, self.layout, order)
+        self.sample = placed.sample
         given = RowMap.identity(placed.dtype.str)
-        rows = ClusterRows(self.layout, placed.blocks, data.shape[1], given)
+        rows = ClusterRows(self.layout, placed.blocks, placed.columns, given)
         return Points(rows, self.layout.class_start, rounding=placed.rounding)
 
     def pattern(self, pairs: Pattern) -> HostPairs:
@@ -66,8 +78,8 @@ class RowOperations(Kernels):
 
     def to_host(self, values: Any) -> Any:
         if isinstance(values, CellMultipliers):
-            parts = self.crew.results(values.futures.values())
-            return joined(dict(zip(values.futures, parts, strict=True)), self.layout)
+            cells = {cell: (NO_ROWS, {"value": own}) for cell, own in values.futures.items()}
+            return joined(self.crew.collect(_cells.on_host, cells), self.layout)
         return values
 
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
@@ -137,7 +149,7 @@ class RowOperations(Kernels):
         sums = [np.bincount(codes, each, sizes.size) for each in weights]
         of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
         factors = row_factors(weights[0], weights[1], of_class)
-        own = [layout.codes(block) for block in range(layout.n_blocks)]
+        own = self.codes
         totals = self._by_block(
             _blocks.class_totals, points.data, own, [sizes.size] * layout.n_blocks
         )
@@ -162,7 +174,7 @@ class RowOperations(Kernels):
             cells = {
                 cell: (
                     self._rows(points.data, cell),
-                    {"pairs": own.pairs, "weights": weights[own.places]},
+                    {"pairs": self._placed(pairs, cell), "weights": weights[own.places]},
                 )
                 for cell, own in pairs.cells.items()
             }
@@ -183,7 +195,10 @@ class RowOperations(Kernels):
         )
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
-        return Embedding(points.data.mapped(components.T), points, components)
+        rows: ClusterRows = points.data.mapped(components.T)
+        if not points.far:
+            rows = replace(rows, map=rows.map.narrowed(self.sample))
+        return Embedding(rows, points, components)
 
     def _rows(self, rows: ClusterRows, cell: Cell) -> list[Any]:
         """Return the rows of a cell, for a task: what a CellRows is made of."""
@@ -191,13 +206,18 @@ class RowOperations(Kernels):
         futures = [rows.blocks[block] for block in blocks]
         return [cell, futures, [str(future.key) for future in futures]]
 
+    @staticmethod
+    def _of_cell(cell: Cell, values: list[Any]) -> dict[int, Any]:
+        """Return the values of the blocks of a cell."""
+        return {block: values[block] for block in cell}
+
     def nearest(self, embedding: Embedding, queries: Any, k: int) -> tuple[Any, Any]:
         raise NotImplementedError("queries are answered where they are, not on a cluster")
 
     def partners(self, embedding: Embedding, k: int) -> Partners:
         layout, rows = self.layout, embedding.coordinates
         cells = {
-            cell: (self._rows(rows, cell), {"codes": layout.codes(*cell)})
+            cell: (self._rows(rows, cell), {"codes": self._of_cell(cell, self.codes)})
             for cell in layout.cells
             if self._share_a_class(cell)
         }
@@ -212,7 +232,7 @@ class RowOperations(Kernels):
         return Partners(columns, distances, self.pattern(pairs), position)
 
     def _share_a_class(self, cell: Cell) -> bool:
-        first, second = (self.layout.codes(block)[[0, -1]] for block in cell)
+        first, second = (self.codes[block][[0, -1]] for block in cell)
         return bool(first[1] >= second[0])
 
     def choose(
@@ -241,10 +261,17 @@ class RowOperations(Kernels):
             out[known.cells[cell].places] = found
         return row_maximum(out, known) if longest else out
 
+    def _moment_grid(self, rows: ClusterRows, left: RowMap, weight: float) -> Grid:
+        """Return the grid for sums of weight * (v_i - v_j)^T (x_i - x_j), given their weight."""
+        reaches = (2.0 * left.reach(rows.columns), 2.0 * rows.columns.max(), weight)
+        with np.errstate(divide="ignore"):
+            bound = float(np.log2(reaches).sum())
+        return Grid.of(bound, 2 * len(self.layout.cells))
+
     def _placed(self, pairs: HostPairs, cell: Cell) -> Any:
         """Pairs of a cell on a worker; they are sent once."""
         if cell not in pairs.placed:
-            pairs.placed[cell] = self.crew.submit(same, pairs.cells[cell].pairs, cell=cell)
+            pairs.placed[cell] = self.crew.submit(same, pairs.cells[cell].halves, cell=cell)
         return pairs.placed[cell]
 
 

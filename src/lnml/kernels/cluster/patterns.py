@@ -10,11 +10,11 @@ import numpy as np
 
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Multipliers, Pattern
-from lnml.kernels.cluster.layout import Cell, CellPairs, Layout
+from lnml.kernels.cluster.layout import Cell, CellPairs, Layout, offsets, ways
 
 
 class HostPairs(Neighborhoods):
-    """Pairs that the client knows, and the parts of them that cells need.
+    """Pairs that the client knows, and the parts of them that blocks and cells need.
 
     Parts are sent to the workers once, as arguments of a task.
     """
@@ -32,31 +32,19 @@ class HostPairs(Neighborhoods):
         """Pairs by the cell that holds both their rows."""
         return self.layout.split(self)
 
-    def starts_in(self, cell: Cell) -> np.ndarray:
-        """Where the pairs of each row of a cell begin, among all pairs of its rows."""
-        return np.concatenate([[0], np.cumsum(self.layout.of_cell(cell, self.sizes))])
+    def starts_in(self, block: int) -> np.ndarray:
+        """Where the pairs of each row of a block begin, among those of the block."""
+        rows = self.layout.rows(block)
+        return np.asarray(self.indptr[rows.start : rows.stop + 1] - self.indptr[rows.start])
 
-    def values_in(self, cell: Cell, values: np.ndarray) -> np.ndarray:
-        """Values of the pairs of the rows of a cell."""
-        parts = [values[self._range(block)] for block in dict.fromkeys(cell)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def add_from(self, cell: Cell, part: np.ndarray, total: np.ndarray) -> None:
-        """Add values of the pairs of the rows of a cell to those of all pairs."""
-        used = 0
-        for block in dict.fromkeys(cell):
-            mine = self._range(block)
-            length = mine.stop - mine.start
-            total[mine] += part[used : used + length]
-            used += length
-
-    def _range(self, block: int) -> slice:
+    def range(self, block: int) -> slice:
+        """Return where the pairs of the rows of a block are."""
         rows = self.layout.rows(block)
         return slice(int(self.indptr[rows.start]), int(self.indptr[rows.stop]))
 
-    def rows_in(self, cell: Cell) -> Pattern:
-        """Return all pairs of the rows of a cell; partners keep their numbers in the data."""
-        return Pattern(self.starts_in(cell), self.values_in(cell, self.indices))
+    def rows_in(self, block: int) -> Pattern:
+        """Return all pairs of the rows of a block; partners keep their numbers in the data."""
+        return Pattern(self.starts_in(block), self.indices[self.range(block)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +52,26 @@ class CellPattern(Pattern):
     """Candidate pairs on the workers, by cell.
 
     ``indptr`` and ``indices`` are not here: nothing but a worker reads them.
+
+    Attributes
+    ----------
+    futures : dict
+        Pairs of each cell.
+    n_pairs : int
+        Number of all pairs.
+    longest : int
+        No row has more pairs.
     """
 
     futures: dict[Cell, Any]
     n_pairs: int
+    longest: int
 
-    def __init__(self, futures: dict[Cell, Any], n_pairs: int) -> None:
+    def __init__(self, futures: dict[Cell, Any], n_pairs: int, longest: int) -> None:
         super().__init__(None, None)
         object.__setattr__(self, "futures", futures)
         object.__setattr__(self, "n_pairs", n_pairs)
+        object.__setattr__(self, "longest", longest)
 
     @property
     def size(self) -> int:
@@ -98,20 +97,18 @@ class CellMultipliers(Multipliers):
         return self.most
 
 
-def joined(parts: dict[Cell, Multipliers], layout: Layout) -> Multipliers:
+def joined(parts: dict[Cell, list[Multipliers]], layout: Layout) -> Multipliers:
     """Return the multipliers of all cells, in the row numbers of the data."""
-    columns: list[list[np.ndarray]] = [[], [], [], []]
-    for cell, part in parts.items():
-        numbers = np.concatenate(
-            [np.arange(layout.n_rows)[layout.rows(b)] for b in dict.fromkeys(cell)]
-        )
-        rows = np.repeat(np.arange(part.indptr.size - 1), np.diff(part.indptr))
-        found = numbers[rows], numbers[part.impostor], part.slot, part.value
-        for column, values in zip(columns, found, strict=True):
-            column.append(values)
+    columns: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in range(3)]
+    columns.append([np.zeros(0)])
+    for cell, halves in parts.items():
+        for (block, other), part in zip(ways(cell), halves, strict=True):
+            rows = np.repeat(np.arange(part.indptr.size - 1), np.diff(part.indptr))
+            impostor = part.impostor + layout.edges[other]
+            found = rows + layout.edges[block], impostor, part.slot, part.value
+            for column, values in zip(columns, found, strict=True):
+                column.append(values)
     rows, impostor, slot, value = (np.concatenate(column) for column in columns)
     order = np.lexsort((slot, impostor, rows))
     counts = np.bincount(rows, minlength=layout.n_rows)
-    return Multipliers(
-        np.concatenate([[0], np.cumsum(counts)]), impostor[order], slot[order], value[order]
-    )
+    return Multipliers(offsets(counts), impostor[order], slot[order], value[order])

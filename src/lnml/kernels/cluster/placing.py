@@ -34,6 +34,10 @@ class Placed:
         The rows of each block, offsets taken away.
     dtype : numpy.dtype
         Their type.
+    columns : ndarray of shape (d,)
+        Largest absolute value of every column of the blocks.
+    sample : ndarray of shape (m, d)
+        A few rows of the blocks, in float64.
     rounding : ndarray of shape (2, d)
         See :class:`lnml.core.points.Points`.
     """
@@ -61,6 +65,8 @@ class Placed:
         exact = np.sign(ends[0]) == np.sign(ends[1])
         exact &= 0.5 * sizes.max(axis=0) <= sizes.min(axis=0)
         centre = np.where(exact, sample[0], np.zeros(1, self.dtype)).astype(self.dtype)
+        self.columns = np.abs(ends - centre).max(axis=0).astype(np.float64)
+        self.sample = (sample[:: max(1, len(sample) // SAMPLE)] - centre).astype(np.float64)
         self.blocks = self._assemble(crew, chunks, facts, layout, order, centre)
 
     def _assemble(
@@ -90,8 +96,8 @@ class Placed:
                 mine = position[rows][block_of[rows] == block]
                 places[block].append(mine - layout.edges[block])
         return [
-            crew.submit(_blocks.assemble, part, np.concatenate(place), centre)
-            for part, place in zip(parts, places, strict=True)
+            crew.submit(_blocks.assemble, part, np.concatenate(place), centre, cell=(b, b))
+            for b, (part, place) in enumerate(zip(parts, places, strict=True))
         ]
 
 

@@ -9,10 +9,14 @@ from uuid import uuid4
 import numpy as np
 
 from lnml.kernels.cluster.layout import Layout
+from lnml.kernels.cpu.products import shifted_product
+
+# Most that the terms of a mapped value may exceed the value, if float32 is to sum them.
+_MOST_CANCELLATION = 32.0
 
 
 class RowMap(NamedTuple):
-    """(row - shift) @ matrix - offset, computed in float64 and kept in a type.
+    """(row - shift) @ matrix - offset, kept in a type.
 
     Attributes
     ----------
@@ -26,6 +30,8 @@ class RowMap(NamedTuple):
         Taken from the result.
     dtype : str
         Type of the result.
+    wide : bool
+        Whether products are computed in float64; else in the type of the result.
     """
 
     token: str
@@ -33,6 +39,7 @@ class RowMap(NamedTuple):
     matrix: np.ndarray | None
     offset: np.ndarray | None
     dtype: str
+    wide: bool = True
 
     @classmethod
     def identity(cls, dtype: str) -> RowMap:
@@ -40,15 +47,34 @@ class RowMap(NamedTuple):
         return cls(f"placed as {dtype}", None, None, None, dtype)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return mapped rows."""
-        found = rows
-        if self.shift is not None:
-            found = found - self.shift
-        if self.matrix is not None:
-            found = found.astype(np.float64, copy=False) @ self.matrix
+        """Return mapped rows, shape (n, e)."""
+        if self.matrix is None:
+            found = rows if self.shift is None else rows - self.shift
+        else:
+            kind = np.dtype(np.float64 if self.wide else self.dtype)
+            shift = None if self.shift is None else self.shift.astype(kind)
+            found = shifted_product(rows, shift, self.matrix, np.dtype(self.dtype), kind)
         if self.offset is not None:
             found = found - self.offset
         return np.ascontiguousarray(found, dtype=self.dtype)
+
+    def reach(self, columns: np.ndarray) -> float:
+        """Bound mapped values, given the largest absolute value of each column (d,)."""
+        found = columns if self.shift is None else columns + np.abs(self.shift)
+        if self.matrix is not None:
+            found = found @ np.abs(self.matrix)
+        if self.offset is not None:
+            found = found + np.abs(self.offset)
+        return float(found.max())
+
+    def narrowed(self, sample: np.ndarray) -> RowMap:
+        """Compute products in the type of the result if a sample of rows (m, d) allows it."""
+        if self.matrix is None:
+            return self
+        rows = sample if self.shift is None else sample - self.shift
+        sizes = np.square(np.abs(rows) @ np.abs(self.matrix)).sum(axis=0)
+        found = np.square(rows @ self.matrix).sum(axis=0)
+        return self._replace(wide=bool((sizes > _MOST_CANCELLATION**2 * found).any()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +87,21 @@ class ClusterRows:
         The blocks.
     blocks : list of futures
         Rows of each block as they were placed, shape (n_b, d).
-    width : int
-        Number of columns that were placed.
+    columns : ndarray of shape (d,)
+        Largest absolute value of every column as it was placed.
     map : RowMap
         What these rows are, seen from those.
     """
 
     layout: Layout
     blocks: list[Any]
-    width: int
+    columns: np.ndarray
     map: RowMap
+
+    @property
+    def width(self) -> int:
+        """Number of columns that were placed."""
+        return self.columns.size
 
     @property
     def shape(self) -> tuple[int, int]:

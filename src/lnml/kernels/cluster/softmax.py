@@ -14,6 +14,9 @@ import numpy as np
 from lnml.core.pairs import Pattern
 from lnml.core.points import Embedding
 from lnml.kernels.cluster import softmax_cells as _cells
+from lnml.kernels.cluster.cells import CellTask, added, by_cell
+from lnml.kernels.cluster.exact import joined
+from lnml.kernels.cluster.layout import Cell, ways
 from lnml.kernels.cluster.operations import RowOperations
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
 from lnml.kernels.cpu.exponential import LOWEST, SHIFT
@@ -33,11 +36,14 @@ class Weights(NamedTuple):
         Logarithms to base two.
     far : list of FarBlock, or None
         Rows that are not summed by cells, as every block sees them.
+    kind : str
+        Type of the weights of the others.
     """
 
     totals: np.ndarray
     units: np.ndarray
     far: list[_cells.FarBlock] | None
+    kind: str
 
     @property
     def log_normalizers(self) -> np.ndarray:
@@ -70,30 +76,48 @@ class SoftmaxOperations(RowOperations):
         other, own = weights.totals / weights.totals.sum(axis=0)
         return float(other.sum()), self._moment(embedding, weights, np.stack([-own, other]), full)
 
-    def _map(self, embedding: Embedding) -> RowMap:
-        """Coordinates in float64: float32 would lose the weights of long distances."""
+    def _map(self, embedding: Embedding, kind: str) -> RowMap:
+        """Coordinates in the type of the weights."""
         found: RowMap = embedding.coordinates.map
-        return found._replace(token=found.token + "-wide", dtype="<f8")
+        if kind == np.dtype(found.dtype).name:
+            return found
+        return found._replace(token=f"{found.token} as {kind}", dtype=np.dtype(kind).str)
 
     def _weights(self, embedding: Embedding) -> Weights:
-        """Sum the weights of every row."""
-        layout, rows, row_map = self.layout, embedding.coordinates, self._map(embedding)
-        cells = {
-            cell: (self._rows(rows, cell), {"codes": layout.codes(*cell)}) for cell in layout.cells
-        }
-        totals = np.zeros((2, layout.n_rows))
-        found = self.crew.collect(_cells.totals_cell, cells, row_map=row_map, n_kinds=2)
-        for cell, part in found.items():
-            layout.add_cell(cell, part, totals)
-        units = np.full(layout.n_rows, -SHIFT["float64"])
-        least = layout.n_rows * 2.0 ** (SHIFT["float64"] + LOWEST["float64"])
-        lonely = np.flatnonzero(~(totals.sum(axis=0) > least / np.finfo(np.float64).eps))
+        """Sum the weights of every row.
+
+        float32 loses the weights of long distances. Where that leaves more rows alone than a
+        few outliers, float64 is taken.
+        """
+        rows: ClusterRows = embedding.coordinates
+        for kind in dict.fromkeys((np.dtype(rows.map.dtype).name, "float64")):
+            totals, lonely = self._totals(embedding, kind)
+            if lonely.size <= MOST_FAR:
+                break
+        units = np.full(self.layout.n_rows, -SHIFT[kind])
         if lonely.size == 0:
-            return Weights(totals, units, None)
-        far = self._far(rows, row_map, lonely)
-        parts = self._by_block(_cells.far_totals, rows, far, map=row_map)
+            return Weights(totals, units, None, kind)
+        wide = self._map(embedding, "float64")
+        far = self._far(rows, wide, lonely)
+        parts = self._by_block(_cells.far_totals, rows, far, map=wide)
         totals[:, lonely], units[lonely] = np.sum(parts, axis=0), far[0].largest
-        return Weights(totals, units, far)
+        return Weights(totals, units, far, kind)
+
+    def _totals(self, embedding: Embedding, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of weights by kind of partner (2, n), and the rows that lose theirs."""
+        layout, rows = self.layout, embedding.coordinates
+        cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
+        given = {"row_map": self._map(embedding, kind)}
+        codes = {"codes": self.codes}
+        parts: dict[Cell, list[np.ndarray]] = {}
+        for found in self.crew.total(_cells.totals_cell, cells, by_cell, codes, **given):
+            parts.update(found)
+        totals = np.zeros((2, layout.n_rows))
+        for cell in layout.cells:
+            for (block, _), part in zip(ways(cell), parts[cell], strict=True):
+                totals[:, layout.rows(block)] += part
+        least = layout.n_rows * 2.0 ** (SHIFT[kind] + LOWEST[kind]) / np.finfo(kind).eps
+        return totals, np.flatnonzero(~(totals.sum(axis=0) > least))
 
     def _far(self, rows: ClusterRows, row_map: RowMap, lonely: np.ndarray) -> list[_cells.FarBlock]:
         """Bring rows that are far from all others here, and find their largest exponents."""
@@ -109,7 +133,7 @@ class SoftmaxOperations(RowOperations):
         unknown = np.zeros(lonely.size)
         far = [
             _cells.FarBlock(
-                lonely, kinds, coordinates, placed, unknown, int(first), layout.codes(block)
+                lonely, kinds, coordinates, placed, unknown, int(first), self.codes[block]
             )
             for block, first in enumerate(layout.edges[:-1])
         ]
@@ -121,27 +145,26 @@ class SoftmaxOperations(RowOperations):
         self, embedding: Embedding, weights: Weights, coefficients: np.ndarray, full: bool
     ) -> np.ndarray:
         """V^T Lap(W + W^T) data, W_ij = coefficient_i P_ij; coefficients as kinds of weights."""
-        layout, rows, row_map = self.layout, embedding.coordinates, self._map(embedding)
+        layout, rows = self.layout, embedding.coordinates
+        row_map = self._map(embedding, weights.kind)
         factors = coefficients / weights.totals.sum(axis=0)
         near = factors.copy()
         if weights.far is not None:
             near[:, weights.far[0].numbers] = 0.0
-        cells = {
-            cell: (
-                self._rows(rows, cell),
-                {"codes": layout.codes(*cell), "factors": layout.of_cell(cell, near.T).T.copy()},
-            )
-            for cell in layout.cells
-        }
-        width = rows.width if full else rows.shape[1]
-        total = np.zeros((width, rows.width))
-        found = self.crew.collect(_cells.moment_cell, cells, row_map=row_map, full=full)
-        for part in found.values():
-            total += part
+        left = RowMap.identity(row_map.dtype) if full else row_map
+        total_weight = 2.0 * layout.n_rows * max(float(np.abs(coefficients).max()), 1e-300)
+        grid = self._moment_grid(rows, left, total_weight)
+        cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
+        by_block = {"codes": self.codes, "factors": layout.by_block(near.T)}
+        by_block["factors"] = [each.T for each in by_block["factors"]]
+        parts = self.crew.total(
+            _cells.moment_cell, cells, added, by_block, row_map=row_map, full=full, grid=grid
+        )
+        total = joined(np.sum(parts, axis=0))
         if weights.far is not None:
-            count = layout.n_blocks
+            wide, count = self._map(embedding, "float64"), layout.n_blocks
             own = [factors[:, weights.far[0].numbers]] * count, [full] * count
-            for part in self._by_block(_cells.far_moment, rows, weights.far, *own, map=row_map):
+            for part in self._by_block(_cells.far_moment, rows, weights.far, *own, map=wide):
                 total += part
         matrix = embedding.points.data.map.matrix
         return in_columns(total, matrix, both=full)

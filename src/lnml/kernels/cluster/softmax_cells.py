@@ -9,97 +9,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnml.kernels.cluster.cells import CellRows
+from lnml.kernels.cluster.cells import CellRows, worker_tiles
+from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.rows import RowMap
-from lnml.kernels.cpu.exponential import CONSTANTS
-from lnml.kernels.cpu.pair_weights import BLOCK, GROUPS, add_products, add_totals
-from lnml.kernels.cpu.products import centred, gram
-from lnml.kernels.cpu.threads import run_tiles
-from lnml.kernels.tiles import row_tiles
-
-# In these units exp(-D) is 2 to the power of minus the squared distance.
-UNIT = np.sqrt(1.0 / np.log(2.0))
+from lnml.kernels.cluster.softmax_tiles import UNIT
 
 
-class CellPowers(NamedTuple):
-    """Arguments of the compiled sums for the pairs of a cell.
-
-    Attributes
-    ----------
-    rows : tuple
-        See :mod:`lnml.kernels.cpu.pair_weights`.
-    window : tuple (row_end, column_first)
-        The pairs of a block with itself, or of two blocks.
-    n_groups : int
-        Number of groups that have rows.
-    """
-
-    rows: tuple[np.ndarray, ...]
-    window: tuple[int, int]
-    n_groups: int
-
-    @classmethod
-    def of(cls, rows: CellRows, codes: np.ndarray, row_map: RowMap) -> CellPowers:
-        """Prepare the coordinates of a cell."""
-        z = centred(rows.mapped(row_map)) * UNIT
-        n, first = len(z), rows.first_size
-        alone = len(rows.blocks) == 1
-        begin = 0 if alone else first
-        kinds = codes[begin:]
-        own = [begin + np.searchsorted(kinds, codes, side=side) for side in ("left", "right")]
-        tiles = [(lo + begin, hi + begin) for lo, hi in row_tiles(n - begin, BLOCK)]
-        ahead = [z[:begin].T.ravel()] if begin else []
-        columns = np.concatenate([*ahead, *(z[lo:hi].T.ravel() for lo, hi in tiles)])
-        norms = np.einsum("ij,ij->i", z, z)
-        window = (n, 0) if alone else (first, first)
-        count = min(GROUPS, -(-window[0] // BLOCK))
-        return cls((z, columns, norms, *own), window, count)
-
-
-def totals_cell(rows: CellRows, codes: np.ndarray, row_map: RowMap, n_kinds: int) -> np.ndarray:
-    """Return sums of the weights of each row's pairs, by kind: (n_kinds, rows of the cell)."""
-    powers = CellPowers.of(rows, codes, row_map)
-    z = powers.rows[0]
-
-    def of_group(group: int) -> np.ndarray:
-        totals = np.zeros((n_kinds, len(z)))
-        add_totals(powers.rows, powers.window, CONSTANTS["float64"], group, totals)
-        return totals
-
-    found = np.zeros((n_kinds, len(z)))
-    for part in run_tiles(of_group, range(powers.n_groups)):
-        found += part
-    return found
+def totals_cell(rows: CellRows, codes: dict[int, np.ndarray], row_map: RowMap) -> list[np.ndarray]:
+    """Return sums of the weights of each row's pairs, by kind: (2, n_b) for each block."""
+    return worker_tiles().totals(rows.mapped(row_map), rows.each(codes))
 
 
 def moment_cell(
-    rows: CellRows, codes: np.ndarray, row_map: RowMap, factors: np.ndarray, full: bool
+    rows: CellRows,
+    codes: dict[int, np.ndarray],
+    factors: dict[int, np.ndarray],
+    row_map: RowMap,
+    full: bool,
+    grid: Grid,
 ) -> np.ndarray:
-    """V^T Lap(S) rows, S_ij = (factor_i + factor_j) times the weight of the pair.
+    """V^T Lap(S) rows, S_ij = (factor_i + factor_j) times the weight of the pair, on a grid.
 
     V are the rows as they were placed if ``full``, else those under the map.
     """
-    powers = CellPowers.of(rows, codes, row_map)
-    placed = centred(rows.placed().astype(np.float64, copy=False))
-    values = placed if full else centred(rows.mapped(row_map))
-    n, width = values.shape
-    product, degree = np.zeros((n, width)), np.zeros(n)
-
-    def of_group(group: int) -> tuple[np.ndarray, np.ndarray]:
-        part, mirrored = np.zeros(n), np.zeros((0 if full else n, width))
-        add_products(
-            powers.rows, powers.window, CONSTANTS["float64"], group, factors, values, part,
-            product, mirrored,
-        )  # fmt: skip
-        return part, mirrored
-
-    for part, mirrored in run_tiles(of_group, range(powers.n_groups)):
-        degree += part
-        product[: len(mirrored)] += mirrored
-    if full:
-        half = gram(0.5 * degree[:, None] * placed - product, placed)
-        return half + half.T
-    return gram(degree[:, None] * values - product, placed)
+    z, placed = rows.mapped(row_map), rows.placed()
+    found = worker_tiles().products(z, placed, rows.each(codes), rows.each(factors), full)
+    return grid.split(found)
 
 
 class FarBlock(NamedTuple):

@@ -28,10 +28,9 @@ from lnml.kernels.cpu import patterns as _patterns
 from lnml.kernels.cpu import roots as _roots
 from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
-from lnml.kernels.cpu.distances import pattern_distances
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import times_transposed
-from lnml.kernels.cpu.threads import pair_budget, run_tiles, single_threaded_blas
+from lnml.kernels.cpu.threads import pair_budget, single_threaded_blas
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.streaming import hinges_by_blocks
 
@@ -113,13 +112,8 @@ class CPUKernels(Kernels):
     def distances(
         self, embedding: Embedding, pairs: Pattern, *, longest: bool = False
     ) -> np.ndarray:
-        out = np.empty(pairs.size)
-        run_tiles(
-            lambda tile: pattern_distances(
-                embedding.coordinates, pairs.indptr, pairs.indices, tile[0], tile[1], out
-            ),
-            _hinge.work_tiles(pairs),
-        )
+        z = embedding.coordinates
+        out = _hinge.pair_lengths(z, z, pairs)
         return _patterns.row_maximum(out, pairs) if longest else out
 
     def within(
@@ -155,7 +149,8 @@ class CPUKernels(Kernels):
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         distances = self.distances(embedding, working.targets)
-        return _hinge.slopes(embedding.coordinates, working, distances, gamma)
+        z = embedding.coordinates
+        return _hinge.slopes(z, z, working, distances, gamma)
 
     def target_hinges(
         self, embedding: Embedding, targets: Pattern, radius: np.ndarray
@@ -167,7 +162,7 @@ class CPUKernels(Kernels):
             first = targets.indptr[first_row]
             own = distances[first : first + block.size]
             working = WorkingSet(block, candidates)
-            return _hinge.hinge_sums(z, working, own, 0.0, first_row).target_hinge
+            return _hinge.hinge_sums(z[first_row:], z, working, own, 0.0).target_hinge
 
         parts = hinges_by_blocks(
             targets,

@@ -33,8 +33,8 @@ def round_tie(value):
 
 
 @njit(nogil=True, cache=True)
-def pattern_distances(coordinates, indptr, indices, lo, hi, out):
-    """Squared distances of the pairs of rows lo..hi of a pattern."""
+def pattern_distances(coordinates, others, indptr, indices, lo, hi, out):
+    """Squared distances of the pairs of rows lo..hi of a pattern; partners are among the others."""
     for i in range(lo, hi):
         for e in range(indptr[i], indptr[i + 1]):
-            out[e] = squared_distance(coordinates[i], coordinates[indices[e]])
+            out[e] = squared_distance(coordinates[i], others[indices[e]])

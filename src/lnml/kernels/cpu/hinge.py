@@ -10,9 +10,9 @@ from numba import njit
 
 from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
-from lnml.kernels.cpu.distances import squared_distance
-from lnml.kernels.cpu.laplacian import laplacian
-from lnml.kernels.cpu.products import gram
+from lnml.kernels.cpu.distances import pattern_distances, squared_distance
+from lnml.kernels.cpu.laplacian import Weighted
+from lnml.kernels.cpu.laplacian import moment as weighted_moment
 from lnml.kernels.cpu.threads import run_tiles
 
 _PAIRS_PER_TILE = 40_000
@@ -26,6 +26,16 @@ def work_tiles(candidates: Pattern) -> list[tuple[int, int]]:
     edges = np.searchsorted(load, np.linspace(0, load[-1], n_tiles + 1))
     edges[0], edges[-1] = 0, n
     return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
+
+
+def pair_lengths(z: np.ndarray, others: np.ndarray, pairs: Pattern) -> np.ndarray:
+    """Squared distances of pairs of rows of z with rows of others."""
+    out = np.empty(pairs.size)
+    run_tiles(
+        lambda tile: pattern_distances(z, others, pairs.indptr, pairs.indices, *tile, out),
+        work_tiles(pairs),
+    )
+    return out
 
 
 def _multipliers_of(working: WorkingSet) -> Multipliers:
@@ -58,15 +68,15 @@ class HingeSums(NamedTuple):
 
 def hinge_sums(
     z: np.ndarray,
+    others: np.ndarray,
     working: WorkingSet,
     target_distances: np.ndarray,
     gamma: float,
-    first_row: int = 0,
 ) -> HingeSums:
     """Sum the hinges of all triplets of a working set.
 
-    Of the targets only their squared distances are read, so their rows need not be among
-    ``z``. Row i of the patterns is row ``first_row + i`` of z.
+    Rows of the patterns are rows of ``z``, impostors are rows of ``others``. Of the targets
+    only their squared distances are read.
     """
     candidates, multipliers = working.candidates, _multipliers_of(working)
     target_weights, target_hinge = np.zeros((2, target_distances.size))
@@ -75,6 +85,7 @@ def hinge_sums(
     def evaluate(tile: tuple[int, int]) -> tuple[float, float, float, int]:
         return _hinge_rows(
             z,
+            others,
             working.targets.indptr,
             target_distances,
             candidates.indptr,
@@ -84,7 +95,6 @@ def hinge_sums(
             multipliers.impostor,
             multipliers.slot,
             multipliers.value,
-            first_row,
             tile[0],
             tile[1],
             target_weights,
@@ -107,21 +117,28 @@ def hinge(
     z, data = embedding.coordinates, embedding.points.data
     found = None
     totals, target_weights, candidate_weights, target_hinge = hinge_sums(
-        z, working, target_distances, gamma
+        z, z, working, target_distances, gamma
     )
     if moment:
         np.negative(candidate_weights, out=candidate_weights)
-        edges = [(working.targets, target_weights), (working.candidates, candidate_weights)]
-        moved = laplacian(edges, data if moment == "data" else z)
-        found = gram(moved, data, exact=moment == "data")
+        edges = [
+            Weighted(working.targets, target_weights),
+            Weighted(working.candidates, candidate_weights),
+        ]
+        exact = moment == "data"
+        found = weighted_moment(edges, [data if exact else z], [data], exact=exact)
     smoothed, exact, slope_sum, n_active = totals.tolist()
     return Hinge(smoothed, exact, slope_sum, int(n_active), target_hinge, found)
 
 
 def slopes(
-    z: np.ndarray, working: WorkingSet, target_distances: np.ndarray, gamma: float
+    z: np.ndarray,
+    others: np.ndarray,
+    working: WorkingSet,
+    target_distances: np.ndarray,
+    gamma: float,
 ) -> Multipliers:
-    """See :meth:`lnml.kernels.protocol.Kernels.slopes`; targets as in :func:`hinge_sums`."""
+    """See :meth:`lnml.kernels.protocol.Kernels.slopes`; rows as in :func:`hinge_sums`."""
     candidates, multipliers = working.candidates, _multipliers_of(working)
 
     def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
@@ -135,6 +152,7 @@ def slopes(
             counts = np.zeros(tile[1] - tile[0], dtype=np.int64)
             used = _slope_rows(
                 z,
+                others,
                 working.targets.indptr,
                 target_distances,
                 candidates.indptr,
@@ -161,6 +179,7 @@ def slopes(
 @njit(nogil=True, cache=True)
 def _hinge_rows(
     z,
+    others,
     t_indptr,
     target_distances,
     c_indptr,
@@ -170,7 +189,6 @@ def _hinge_rows(
     m_impostor,
     m_slot,
     m_value,
-    first_row,
     lo,
     hi,
     target_weights,
@@ -182,7 +200,6 @@ def _hinge_rows(
     slope_sum = 0.0
     n_active = 0
     for row in range(lo, hi):
-        i = first_row + row
         t0 = t_indptr[row]
         t1 = t_indptr[row + 1]
         reach = -np.inf
@@ -192,7 +209,7 @@ def _hinge_rows(
         m_end = m_indptr[row + 1]
         for c in range(c_indptr[row], c_indptr[row + 1]):
             impostor = c_indices[c]
-            distance = squared_distance(z[i], z[impostor])
+            distance = squared_distance(z[row], others[impostor])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
@@ -222,6 +239,7 @@ def _hinge_rows(
 @njit(nogil=True, cache=True)
 def _slope_rows(
     z,
+    others,
     t_indptr,
     target_distances,
     c_indptr,
@@ -247,7 +265,7 @@ def _slope_rows(
         m_end = m_indptr[i + 1]
         for c in range(c_indptr[i], c_indptr[i + 1]):
             impostor = c_indices[c]
-            distance = squared_distance(z[i], z[impostor])
+            distance = squared_distance(z[i], others[impostor])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             for t in range(t_indptr[i], t_indptr[i + 1]):

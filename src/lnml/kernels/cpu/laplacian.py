@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -13,24 +15,73 @@ from lnml.kernels.tiles import row_tiles
 _ROWS_PER_TILE = 1024
 
 
-# Pairs with their weights.
-Weighted = list[tuple[Pattern, np.ndarray]]
+class Weighted(NamedTuple):
+    """Pairs with weights, from the rows of one block to those of another.
 
-
-def laplacian(edges: Weighted, values: np.ndarray) -> np.ndarray:
-    """Lap(W + W^T) @ values, W being the weights of all edges.
-
-    Zero weights are skipped. The graph is first stored in both directions, so
-    that every row gathers its own sum: no two threads write to one row.
+    Attributes
+    ----------
+    pairs : Pattern
+        Partners of each row of the one block, numbered in the other.
+    weights : ndarray aligned with the pairs
+        Pairs of weight zero are skipped.
+    block, other : int
+        Numbers of the two blocks.
     """
-    n, width = values.shape
-    indptr, indices, data = _both_ways(edges, n)
-    out = np.zeros((n, width), dtype=values.dtype)
-    run_tiles(
-        lambda tile: _gather(indptr, indices, data, values, tile[0], tile[1], out),
-        row_tiles(n, _ROWS_PER_TILE),
-    )
-    return out
+
+    pairs: Pattern
+    weights: np.ndarray
+    block: int = 0
+    other: int = 0
+
+
+class Graph(NamedTuple):
+    """Pairs of the rows of a block, met from either of their ends, in CSR form."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def tiles(self) -> list[np.ndarray]:
+        """Numbers of the rows that have pairs, a tile at a time."""
+        rows = np.flatnonzero(np.diff(self.indptr))
+        return [rows[lo:hi] for lo, hi in row_tiles(rows.size, _ROWS_PER_TILE)]
+
+
+def moment(
+    edges: list[Weighted], values: list[np.ndarray], data: list[np.ndarray], *, exact: bool
+) -> np.ndarray:
+    """V^T Lap(W + W^T) X: the sum of weight * (v_i - v_j)^T (x_i - x_j), shape (r, d), float64.
+
+    A tile of rows of Lap V is gathered and multiplied at once; rows without pairs cost nothing.
+
+    Parameters
+    ----------
+    edges : list of Weighted
+        The pairs of W.
+    values, data : lists of ndarrays of shape (n_b, r), (n_b, d)
+        Rows of V and X, one array for each block. There are two at most, and then all pairs
+        are between the two.
+    exact : bool
+        Whether products are float64 where rows are float32.
+    """
+    graphs = _both_ways(edges, [len(rows) for rows in values])
+
+    def of_tile(tile: tuple[int, np.ndarray]) -> np.ndarray:
+        block, rows = tile
+        own, other = values[block], values[len(values) - 1 - block]
+        moved = np.empty((rows.size, own.shape[1]), dtype=own.dtype)
+        _gather(*graphs[block], own, other, rows, moved)
+        right = data[block][rows]
+        if exact:
+            moved, right = (part.astype(np.float64, copy=False) for part in (moved, right))
+        return moved.T @ right
+
+    total = np.zeros((values[0].shape[1], data[0].shape[1]))
+    tiles = [(block, rows) for block, graph in enumerate(graphs) for rows in graph.tiles]
+    for part in run_tiles(of_tile, tiles):
+        total += part
+    return total
 
 
 def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
@@ -40,7 +91,7 @@ def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
     sum is off by a share of the sum of its sizes, a product by a share of those of its factors.
     """
     rows, (n, width) = points.data, points.data.shape
-    indptr, indices, data = _both_ways([(e.pairs, edge_weights(e, points)) for e in edges], n)
+    (graph,) = _both_ways([Weighted(e.pairs, edge_weights(e, points)) for e in edges], [n])
     # Near the rows, so that what is left of them is short.
     shift = rows.mean(axis=0, dtype=np.float64)
 
@@ -48,7 +99,7 @@ def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
         lo, hi = tile
         moved, sizes = np.zeros((2, hi - lo, width))
         squares = np.zeros(width)
-        _gather_sizes(indptr, indices, data, rows, lo, hi, moved, sizes, squares)
+        _gather_sizes(*graph, rows, lo, hi, moved, sizes, squares)
         centred = rows[lo:hi] - shift
         lengths = np.einsum("ij,ij->j", sizes, sizes), np.einsum("ij,ij->j", centred, centred)
         return moved.T @ centred, squares, *lengths
@@ -58,7 +109,7 @@ def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
     matrix, squares, moved, centred = (
         np.sum(column, axis=0) for column in zip(*parts, strict=True)
     )
-    n_terms = _ROWS_PER_TILE + len(tiles) + int(np.diff(indptr).max()) + 8
+    n_terms = _ROWS_PER_TILE + len(tiles) + int(np.diff(graph.indptr).max()) + 8
     share = n_terms * 0.5 * np.finfo(np.float64).eps * 1.01
     # Each pair was met from both its ends.
     return EdgeScatter(
@@ -79,64 +130,75 @@ def edge_weights(edge: Edge, points: Points) -> np.ndarray:
     return weights
 
 
-def _both_ways(edges: Weighted, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the edges of every row, in both directions, in CSR form with their weights."""
-    counts = np.zeros(n_rows + 1, dtype=np.int64)
-    for pattern, weights in edges:
-        _count(pattern.indptr, pattern.indices, weights, counts)
-    indptr = np.cumsum(counts)
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    data = np.empty(indptr[-1])
-    position = indptr[:-1].copy()
-    for pattern, weights in edges:
-        _fill(pattern.indptr, pattern.indices, weights, position, indices, data)
-    return indptr, indices, data
+def _both_ways(edges: list[Weighted], sizes: list[int]) -> list[Graph]:
+    """List the pairs of every row, met from either end, for blocks of some sizes."""
+    counts = [np.zeros(size + 1, dtype=np.int64) for size in sizes]
+    for pairs, weights, block, other in edges:
+        _count(pairs.indptr, pairs.indices, weights, counts[block], counts[other])
+    graphs = []
+    for count in counts:
+        indptr = np.cumsum(count)
+        graphs.append(Graph(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1])))
+    places = [graph.indptr[:-1].copy() for graph in graphs]
+    for pairs, weights, block, other in edges:
+        _fill(
+            pairs.indptr, pairs.indices, weights,
+            places[block], graphs[block].indices, graphs[block].weights,
+            places[other], graphs[other].indices, graphs[other].weights,
+        )  # fmt: skip
+    return graphs
 
 
 @njit(nogil=True, cache=True)
-def _count(indptr, indices, weights, counts):
+def _count(indptr, indices, weights, counts, other_counts):
     for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
             if weights[e] != 0.0:
                 counts[i + 1] += 1
-                counts[indices[e] + 1] += 1
+                other_counts[indices[e] + 1] += 1
 
 
 @njit(nogil=True, cache=True)
-def _fill(indptr, indices, weights, position, out_indices, out_data):
+def _fill(
+    indptr, indices, weights, place, out_indices, out_weights, other_place, other_indices,
+    other_weights,
+):  # fmt: skip
+    """Write each pair into the lists of both its rows, which may be the same lists."""
     for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
             if weights[e] != 0.0:
                 j = indices[e]
-                out_indices[position[i]] = j
-                out_data[position[i]] = weights[e]
-                position[i] += 1
-                out_indices[position[j]] = i
-                out_data[position[j]] = weights[e]
-                position[j] += 1
+                out_indices[place[i]] = j
+                out_weights[place[i]] = weights[e]
+                place[i] += 1
+                other_indices[other_place[j]] = i
+                other_weights[other_place[j]] = weights[e]
+                other_place[j] += 1
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _gather(indptr, indices, data, values, lo, hi, out):
-    width = values.shape[1]
+def _gather(indptr, indices, weights, own, other, rows, out):
+    """Sum weight * (own_i - other_j) over the pairs of some rows."""
+    width = own.shape[1]
     total = np.empty(width)
-    for i in range(lo, hi):
+    for a in range(rows.shape[0]):
+        i = rows[a]
         total[:] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
-            weight = data[e]
+            weight = weights[e]
             j = indices[e]
             for k in range(width):
-                total[k] += weight * (values[i, k] - values[j, k])
+                total[k] += weight * (own[i, k] - other[j, k])
         for k in range(width):
-            out[i, k] = total[k]
+            out[a, k] = total[k]
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _gather_sizes(indptr, indices, data, rows, lo, hi, moved, sizes, squares):
+def _gather_sizes(indptr, indices, weights, rows, lo, hi, moved, sizes, squares):
     """Sum weight * v, its size and |weight| * v^2 over the edges of rows lo..hi, in float64."""
     for i in range(lo, hi):
         for e in range(indptr[i], indptr[i + 1]):
-            weight = data[e]
+            weight = weights[e]
             j = indices[e]
             for k in range(rows.shape[1]):
                 v = np.float64(rows[i, k]) - np.float64(rows[j, k])

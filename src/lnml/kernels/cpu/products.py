@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
@@ -24,14 +25,18 @@ def times_transposed(data: np.ndarray, components: np.ndarray) -> np.ndarray:
 
 
 def shifted_product(
-    data: np.ndarray, shift: np.ndarray | None, matrix: np.ndarray, dtype: np.dtype
+    data: np.ndarray,
+    shift: np.ndarray | None,
+    matrix: np.ndarray,
+    dtype: np.dtype,
+    computed: DTypeLike = np.float64,
 ) -> np.ndarray:
-    """Return ``(data - shift) @ matrix``, computed in float64 and kept in another type."""
-    right = np.ascontiguousarray(matrix, dtype=np.float64)
+    """Return ``(data - shift) @ matrix``, computed in one type and kept in another."""
+    right = np.ascontiguousarray(matrix, dtype=computed)
     product = np.empty((data.shape[0], right.shape[1]), dtype=dtype)
 
     def multiply(tile: tuple[int, int]) -> None:
-        rows = data[slice(*tile)].astype(np.float64, copy=False)
+        rows = data[slice(*tile)].astype(computed, copy=False)
         product[slice(*tile)] = (rows if shift is None else rows - shift) @ right
 
     run_tiles(multiply, row_tiles(data.shape[0], _ROWS_PER_TILE))

@@ -1,0 +1,143 @@
+"""The tiles of the CPU for the rows of a cell: see :class:`lnml.kernels.cluster.tiles.Tiles`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lnml.core.pairs import Edge, EdgeScatter, Multipliers, Pattern, WorkingSet
+from lnml.core.points import Points
+from lnml.kernels.cluster.rows import RowMap
+from lnml.kernels.cluster.softmax_tiles import CellPowers
+from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles
+from lnml.kernels.cpu.hinge import hinge_sums, pair_lengths, slopes
+from lnml.kernels.cpu.laplacian import Weighted, edge_scatter, moment
+from lnml.kernels.cpu.nearest import nearest_in_ranges
+from lnml.kernels.cpu.patterns import carry_over
+from lnml.kernels.cpu.search import Window, within_window
+
+Rows = list[np.ndarray]
+
+
+class CpuTiles(Tiles):
+    """Compiled code of the CPU, in all threads of a worker's process."""
+
+    def mapped(self, rows: np.ndarray, row_map: RowMap) -> np.ndarray:
+        return row_map(rows)
+
+    def search(self, z: Rows, codes: Rows, radius: Rows, most: int | None) -> list[Pattern]:
+        if len(z) == 1:
+            # Rows are sorted by class: the pairs beyond its class are met from the first row.
+            ends = np.searchsorted(codes[0], codes[0], side="right")
+            everything = (0, len(ends))
+            window = Window(everything, everything, (np.zeros_like(ends), ends), two_way=True)
+            return [within_window(z[0], codes[0], radius[0], window, most)]
+        first, every = len(z[0]), np.concatenate(codes)
+        low = first + np.searchsorted(codes[1], every, side="left")
+        high = first + np.searchsorted(codes[1], every, side="right")
+        window = Window((0, first), (first, every.size), (low, high), two_way=True)
+        found = within_window(np.concatenate(z), every, np.concatenate(radius), window, most)
+        return _by_ways(found, first)
+
+    def nearest(self, z: Rows, codes: Rows, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        kinds = np.unique(np.concatenate(codes))
+        ranges = [np.append(np.searchsorted(each, kinds), each.size) for each in codes]
+        return [
+            nearest_in_ranges(z[a], ranges[a], z[b], ranges[b], k, a == b) for a, b in _blocks(z)
+        ]
+
+    def lengths(self, z: Rows, pairs: list[Pattern]) -> np.ndarray:
+        found = [
+            pair_lengths(z[a], z[b], way) for (a, b), way in zip(_blocks(z), pairs, strict=True)
+        ]
+        return np.concatenate(found)
+
+    def moment(
+        self, values: Rows, data: Rows, pairs: list[Pattern], weights: Rows, exact: bool
+    ) -> np.ndarray:
+        return moment(_edges(pairs, weights, values), values, data, exact=exact)
+
+    def scatter(self, z: Rows, pairs: list[Pattern], weights: Rows) -> EdgeScatter:
+        rows = z[0] if len(z) == 1 else np.concatenate(z)
+        points = Points(rows, np.array([0, len(rows)]))
+        return edge_scatter(points, [Edge(_of_cell(pairs, z), np.concatenate(weights))])
+
+    def hinge(
+        self, z: Rows, data: Rows, triplets: CellTriplets, gamma: float, moment: str
+    ) -> HingePart:
+        sums = [
+            hinge_sums(z[a], z[b], working, lengths, gamma)
+            for (a, b), working, lengths in _working_sets(z, triplets)
+        ]
+        totals = np.sum([each.totals for each in sums], axis=0)
+        push = None
+        if moment:
+            weights = [-each.candidate_weights for each in sums]
+            exact = moment == "data"
+            push = self.moment(data if exact else z, data, triplets.candidates, weights, exact)
+        return HingePart(
+            totals, [each.target_weights for each in sums], [each.target_hinge for each in sums],
+            push,
+        )  # fmt: skip
+
+    def slopes(self, z: Rows, triplets: CellTriplets, gamma: float) -> list[Multipliers]:
+        return [
+            slopes(z[a], z[b], working, lengths, gamma)
+            for (a, b), working, lengths in _working_sets(z, triplets)
+        ]
+
+    def carry_over(
+        self, old: list[Multipliers], old_targets: list[Pattern], targets: list[Pattern]
+    ) -> list[Multipliers]:
+        return [carry_over(*each) for each in zip(old, old_targets, targets, strict=True)]
+
+    def to_host(self, multipliers: list[Multipliers]) -> list[Multipliers]:
+        return multipliers
+
+    def totals(self, z: Rows, codes: Rows) -> Rows:
+        return CellPowers(z, codes).totals()
+
+    def products(self, z: Rows, data: Rows, codes: Rows, factors: Rows, full: bool) -> np.ndarray:
+        return CellPowers(z, codes).moment(data, factors, full)
+
+
+def _blocks(z: Rows) -> list[tuple[int, int]]:
+    """Blocks of rows and of partners, by ways."""
+    return [(0, 0)] if len(z) == 1 else [(0, 1), (1, 0)]
+
+
+def _edges(pairs: list[Pattern], weights: Rows, z: Rows) -> list[Weighted]:
+    """Pairs with their weights and blocks."""
+    ways = zip(pairs, weights, _blocks(z), strict=True)
+    return [Weighted(each, own, *blocks) for each, own, blocks in ways]
+
+
+def _working_sets(
+    z: Rows, triplets: CellTriplets
+) -> list[tuple[tuple[int, int], WorkingSet, np.ndarray]]:
+    """Blocks, triplets and lengths of targets, by ways."""
+    found = []
+    multipliers: Sequence[Multipliers | None] = triplets.multipliers or [None] * len(z)
+    for (a, b), candidates, known in zip(_blocks(z), triplets.candidates, multipliers, strict=True):
+        targets = Pattern(triplets.starts[a], triplets.lengths[a])
+        found.append(((a, b), WorkingSet(targets, candidates, known), triplets.lengths[a]))
+    return found
+
+
+def _by_ways(pairs: Pattern, first: int) -> list[Pattern]:
+    """Cut the pairs of two blocks, numbered one after the other, into those of each way."""
+    cut = pairs.indptr[first]
+    return [
+        Pattern(pairs.indptr[: first + 1], pairs.indices[:cut] - np.int32(first)),
+        Pattern(pairs.indptr[first:] - cut, pairs.indices[cut:]),
+    ]
+
+
+def _of_cell(pairs: list[Pattern], z: Rows) -> Pattern:
+    """Return pairs with the rows of two blocks numbered one after the other."""
+    if len(z) == 1:
+        return pairs[0]
+    there, back = pairs
+    indptr = np.concatenate([there.indptr, there.indptr[-1] + back.indptr[1:]])
+    return Pattern(indptr, np.concatenate([there.indices + np.int32(len(z[0])), back.indices]))

@@ -1,0 +1,55 @@
+"""Sums that do not depend on the order of their terms.
+
+Terms are rounded to a common grid, on which additions are exact. So workers may add what
+they have, in any grouping, and the total has the same bits for any number of workers.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log2
+from typing import NamedTuple
+
+import numpy as np
+
+# Sums of multiples of a unit are exact up to 2**53 units; one bit is kept in reserve.
+_BITS = 52
+_LEAST_EXPONENT = -1074
+
+
+class Grid(NamedTuple):
+    """Units of a coarse and a fine grid, as powers of two.
+
+    Attributes
+    ----------
+    coarse, fine : int
+        Their exponents.
+    """
+
+    coarse: int
+    fine: int
+
+    @classmethod
+    def of(cls, log_bound: float, n_terms: int) -> Grid:
+        """Return the grid for terms whose absolute values sum up to 2**log_bound at most."""
+        if not np.isfinite(log_bound):
+            log_bound = 0.0
+        coarse = max(ceil(log_bound) + 1 - _BITS, _LEAST_EXPONENT)
+        return cls(coarse, max(coarse + ceil(log2(max(n_terms, 1))) - _BITS, _LEAST_EXPONENT))
+
+    def rounded(self, values: np.ndarray) -> np.ndarray:
+        """Round to the coarse grid."""
+        return np.asarray(np.ldexp(np.rint(np.ldexp(values, -self.coarse)), self.coarse))
+
+    def split(self, values: np.ndarray) -> np.ndarray:
+        """Return multiples of both units, shape (2, ...), that add up to the values.
+
+        What is lost is less than the fine unit, some hundred bits below the bound.
+        """
+        coarse = self.rounded(values)
+        rest = np.ldexp(np.rint(np.ldexp(values - coarse, -self.fine)), self.fine)
+        return np.stack([coarse, rest])
+
+
+def joined(parts: np.ndarray) -> np.ndarray:
+    """Return the values of a sum of :meth:`Grid.split` parts."""
+    return np.asarray(parts[0] + parts[1])
