@@ -7,7 +7,7 @@ OLDEST_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
 OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
 	$(addprefix estimators/test_,auto.py errors.py lmnn.py lnml.py metric.py sklearn_checks.py))
 
-.PHONY: help test unit lint format test-oldest test-extras study figures bench bench-quick clean
+.PHONY: help test unit lint format test-oldest test-extras study figures bench bench-quick bench-cluster clean
 
 help:
 	@echo 'make test         lint, unit and test-oldest'
@@ -20,6 +20,7 @@ help:
 	@echo 'make figures      redraw the figures and tables of the documentation'
 	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
 	@echo 'make bench-quick  the same at small sizes (less than 5 minutes)'
+	@echo 'make bench-cluster  fits on a local Dask cluster (a quarter of an hour and more)'
 	@echo 'make clean        remove environments, caches and build products'
 	@echo 'Choose the interpreter with PYTHON=...; it must be Python 3.11 or newer.'
 
@@ -65,6 +66,9 @@ bench-quick: .venv/.bench .venv-peers/.peers
 	.venv/bin/python benchmarks/bench.py --quick --peers .venv-peers/bin/python \
 		--output build/bench-quick
 
+bench-cluster: .venv/.cluster
+	.venv/bin/python benchmarks/cluster.py
+
 clean:
 	rm -rf .venv .venv-oldest .venv-peers .grimp_cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
@@ -94,6 +98,11 @@ clean:
 .venv/.bench: .venv/.created pyproject.toml
 	@echo 'Installing lnml and matplotlib into .venv ...'
 	@.venv/$(PIP) -e '.[plot]'
+	@touch $@
+
+.venv/.cluster: .venv/.created pyproject.toml
+	@echo 'Installing lnml and Dask into .venv ...'
+	@.venv/$(PIP) -e '.[dask]'
 	@touch $@
 
 # git and ruff leave the directory alone because of its .gitignore.

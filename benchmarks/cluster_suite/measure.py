@@ -56,9 +56,10 @@ class Phase:
 
 @dataclass
 class Record:
-    """What the phases of a fit took, by name."""
+    """What the phases of a fit took, by name, and candidate pairs of its searches."""
 
     phases: dict[str, Phase] = field(default_factory=dict)
+    candidates: list[int] = field(default_factory=list)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -79,7 +80,10 @@ def recorded() -> Iterator[Record]:
 
     def timed(self: Any, task: Any, *given: Any) -> Any:
         with record.phase(task.__name__):
-            return run(self, task, *given)
+            found = run(self, task, *given)
+        if task.__name__ == "candidate_facts":
+            record.candidates.append(sum(size for cells in found for size, _ in cells))
+        return found
 
     with patch.object(crew.Crew, "_run", timed):
         yield record

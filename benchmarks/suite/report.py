@@ -96,7 +96,7 @@ def markdown(groups: dict[str, Group], machine: dict[str, Any], quick: bool) -> 
     parts = ["# Benchmarks on the CPU\n", INTRODUCTION]
     if quick:
         parts.append(QUICK_NOTE)
-    parts.append(_machine_text(machine))
+    parts.append(machine_text(machine))
     return "\n".join([*parts, *body(groups)])
 
 
@@ -116,7 +116,8 @@ def body(groups: dict[str, Group]) -> list[str]:
     return parts
 
 
-def _machine_text(machine: dict[str, Any]) -> str:
+def machine_text(machine: dict[str, Any]) -> str:
+    """Return where and with what was measured."""
     mine = ", ".join(f"{name} {value}" for name, value in machine["versions"].items())
     text = (
         f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_gb']} GB, "
