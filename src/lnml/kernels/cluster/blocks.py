@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lnml.kernels.cluster.rows import RowMap
+from lnml.kernels.tiles import row_tiles
+
+_ROWS_AT_A_TIME = 2048
 
 
 def chunk_facts(chunk: np.ndarray) -> dict[str, Any]:
@@ -41,21 +45,31 @@ def assemble(parts: list[np.ndarray], places: np.ndarray, centre: np.ndarray) ->
 
 def moments(block: np.ndarray, row_map: RowMap) -> tuple[np.ndarray, ...]:
     """Mean, sum of squares around it, lowest and highest value of each column."""
-    rows = row_map(block)
-    mean = rows.mean(axis=0, dtype=np.float64)
-    squares = np.square(rows - mean).sum(axis=0, dtype=np.float64)
-    lowest, highest = (found.astype(np.float64) for found in (rows.min(axis=0), rows.max(axis=0)))
-    return mean, squares, lowest, highest
+    ends = [(rows.min(axis=0), rows.max(axis=0)) for rows in _mapped(block, row_map)]
+    lowest, highest = (np.stack(each).astype(np.float64) for each in zip(*ends, strict=True))
+    mean = sum(rows.sum(axis=0, dtype=np.float64) for rows in _mapped(block, row_map)) / len(block)
+    squares = sum(np.square(rows - mean).sum(axis=0) for rows in _mapped(block, row_map))
+    return mean, np.asarray(squares), lowest.min(axis=0), highest.max(axis=0)
+
+
+def _mapped(block: np.ndarray, row_map: RowMap) -> Iterator[np.ndarray]:
+    """Rows of a block under a map, a few at a time: copies of a block cost memory."""
+    for lo, hi in row_tiles(len(block), _ROWS_AT_A_TIME):
+        yield row_map(block[lo:hi])
 
 
 def class_totals(
     block: np.ndarray, row_map: RowMap, codes: np.ndarray, n_classes: int
 ) -> np.ndarray:
     """Sum of the rows of each class."""
-    rows = row_map(block)
-    found = np.zeros((n_classes, rows.shape[1]))
-    for code in np.unique(codes):
-        found[code] = rows[codes == code].sum(axis=0, dtype=np.float64)
+    found, first = None, 0
+    for rows in _mapped(block, row_map):
+        found = np.zeros((n_classes, rows.shape[1])) if found is None else found
+        own = codes[first : first + len(rows)]
+        for code in np.unique(own):
+            found[code] += rows[own == code].sum(axis=0, dtype=np.float64)
+        first += len(rows)
+    assert found is not None
     return found
 
 
@@ -68,12 +82,16 @@ def around_means(
     weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum of factor * u u^T, and of weight * u in each class, u = a row minus its class mean."""
-    members = row_map(block) - means[codes]
-    linear = np.zeros_like(means)
-    for code in np.unique(codes):
-        mine = codes == code
-        linear[code] = weights[mine] @ members[mine]
-    return members.T @ (factors[:, None] * members), linear
+    linear, inner, first = np.zeros_like(means), np.zeros((means.shape[1],) * 2), 0
+    for rows in _mapped(block, row_map):
+        some = slice(first, first + len(rows))
+        members = rows - means[codes[some]]
+        inner += members.T @ (factors[some, None] * members)
+        for code in np.unique(codes[some]):
+            mine = codes[some] == code
+            linear[code] += weights[some][mine] @ members[mine]
+        first += len(rows)
+    return inner, linear
 
 
 def picked(block: np.ndarray, row_map: RowMap, numbers: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -87,7 +88,10 @@ class Crew:
         place = {}
         if cell is not None and cell in self.of_cell:
             place = {"workers": [self.of_cell[cell]], "allow_other_workers": True}
-        return self.client.submit(task, *given, pure=False, **place)
+        with warnings.catch_warnings():
+            # Numbers of target pairs do travel with tasks; Dask would have them placed beforehand.
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return self.client.submit(task, *given, pure=False, **place)
 
     def keep(self, task: Callable[..., Any], cells: dict[Cell, CellTask]) -> dict[Cell, Any]:
         """Run a task for each cell; return futures of what stays on the workers."""

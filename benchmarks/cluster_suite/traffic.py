@@ -1,0 +1,98 @@
+"""Bytes that the steps of a fit move, beside what their formulas say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from suite.report import Group, Table
+
+from cluster_suite.growth import CLASSES, FEATURES, mixture
+from cluster_suite.measure import CHUNK_ROWS, moved_bytes, workers
+from cluster_suite.model import shares
+from lnml.kernels import get_kernels
+from lnml.kernels.cluster.layout import Layout
+from lnml.kernels.training import TrainingSet
+
+TARGETS = 3
+WORKERS = 4
+MB = 1e6
+
+
+def _chunk(rows: np.ndarray, block_info: Any = None) -> np.ndarray:
+    """Rows of a chunk, made where the chunk is."""
+    number = block_info[0]["chunk-location"][0]
+    return mixture(len(rows), part=number)[0]
+
+
+def traffic(rows: int) -> Group:
+    """Count the bytes of placing rows, of an assignment, a search and an evaluation."""
+    sizes = [CHUNK_ROWS] * (rows // CHUNK_ROWS)
+    y = np.concatenate([mixture(size, part=number)[1] for number, size in enumerate(sizes)])
+    numbers = da.arange(rows, chunks=CHUNK_ROWS)
+    X = numbers.map_blocks(_chunk, new_axis=1, chunks=(tuple(sizes), (FEATURES,)), dtype=np.float32)
+    group = Group(f"What moves: {rows:,} rows of {FEATURES} columns, {WORKERS} workers")
+    group.tables.append(Table(["step", "formula MB", "measured MB", "measured / formula"]))
+    with workers(WORKERS):
+        kernels = get_kernels("cluster")
+        with kernels.session():
+            _count(group, "placed once", 0.0, lambda: None)
+            training = _count(
+                group,
+                "placed once",
+                _placed(rows),
+                lambda: _all_placed(TrainingSet.from_labels(X, y, kernels)),
+            )
+            _steps(group, kernels, training, rows)
+    group.tables[0].rows.pop(0)
+    return group
+
+
+def _all_placed(training: TrainingSet) -> TrainingSet:
+    """Let every worker have its blocks: the first step that needs them brings them."""
+    embedding = training.kernels.embed(training.points, np.eye(FEATURES))
+    training.kernels.within(embedding, np.zeros(training.points.n_rows))
+    return training
+
+
+def _steps(group: Group, kernels: Any, training: TrainingSet, rows: int) -> None:
+    """Count the steps of a fit."""
+    _, copies = shares(rows, WORKERS)
+    layout, n_cells = Layout.of(training.points.class_start), 0
+    n_cells = len(layout.cells)
+    embedding = kernels.embed(training.points, 0.3 * np.eye(FEATURES))
+    pairs, matrix = 8.0 * rows * TARGETS, 8.0 * FEATURES * FEATURES
+    # An assignment brings lists of numbers and distances of every cell that shares a class.
+    lists = 16.0 * rows * TARGETS * (1.0 + 2.0 / (CLASSES / layout.n_blocks + 1.0))
+    found = _count(group, "an assignment", lists, lambda: kernels.partners(embedding, TARGETS))
+    targets = found.pairs
+    reach = 1.0 + kernels.distances(embedding, targets, longest=True)
+    codes_and_radius = 16.0 * 2.0 * rows * (n_cells / layout.n_blocks)
+    search = _count(group, "a search", codes_and_radius, lambda: kernels.within(embedding, reach))
+    working = kernels.working_set(targets, search.found)
+    kernels.hinge(embedding, working, 0.1, moment="coordinates")
+    again = kernels.embed(training.points, 0.31 * np.eye(FEATURES))
+    numbers = pairs * (2.0 + 2.0 * copies) + matrix * (2.0 + 7.0 * WORKERS)
+    _count(
+        group,
+        "an evaluation",
+        numbers,
+        lambda: kernels.hinge(again, working, 0.1, moment="coordinates"),
+    )
+
+
+def _placed(rows: int) -> float:
+    """Bytes of rows that are brought to their block, and to the workers that need a copy."""
+    _, copies = shares(rows, WORKERS)
+    return 4.0 * rows * FEATURES * ((1.0 - 1.0 / WORKERS) + (copies - 1.0))
+
+
+def _count(group: Group, name: str, formula: float, step: Any) -> Any:
+    """Run a step; note the bytes it moved."""
+    before = moved_bytes()
+    found = step()
+    moved = moved_bytes() - before
+    ratio = moved / formula if formula else None
+    group.tables[0].rows.append([name, formula / MB, moved / MB, ratio])
+    return found
