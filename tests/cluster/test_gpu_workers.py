@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from cluster import start
+from cluster import fits_have_the_same_bits, start
 from lnml import LMNN, LNML, MCML, NCA
 from lnml.certificates import verify
 from lnml.datasets import load_dataset
@@ -26,14 +26,6 @@ def torch_workers(client):
         patch.setattr(tiles, "WORKER_DEVICE", "torch:cpu")
         assert isinstance(tiles.tiles_on(tiles.WORKER_DEVICE), TorchTiles)
         yield client
-
-
-@pytest.fixture(scope="module")
-def iris():
-    """Iris, rows in random order."""
-    data = load_dataset("iris")
-    order = np.random.default_rng(0).permutation(len(data.target))
-    return data.data[order], data.target[order]
 
 
 @pytest.fixture
@@ -135,15 +127,7 @@ def test_float32(torch_workers, iris, model):
 
 @pytest.mark.extras
 def test_same_bits_for_any_number_of_workers(torch_workers, iris):
-    X, y = iris
-    found = []
-    for n_workers in (1, 2, 4):
-        with start(n_workers) as cluster, distributed.Client(cluster):
-            found.append(LMNN(tol=1e-2).fit(da.from_array(X, chunks=(50, 4)), y))
-    for other in found[1:]:
-        assert np.array_equal(found[0].components_, other.components_)
-        assert found[0].objective_ == other.objective_
-        assert found[0].duality_gap_ == other.duality_gap_
+    fits_have_the_same_bits(*iris)
 
 
 def test_a_worker_looks_for_a_gpu(monkeypatch):

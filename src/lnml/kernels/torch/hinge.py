@@ -6,11 +6,9 @@ worked on at a time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 
-from lnml.core.pairs import Hinge, Multipliers
+from lnml.core.pairs import Hinge, HingeSums, Multipliers
 from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import float64_zeros
@@ -22,25 +20,6 @@ from lnml.kernels.torch.working_set import TorchWorkingSet, n_slots
 
 # Stands for the distance of a missing target: its hinges are never active.
 _NO_TARGET = -1e30
-
-
-class HingeSums(NamedTuple):
-    """Sums over the triplets of some rows.
-
-    Attributes
-    ----------
-    totals : tensor of shape (4,)
-        The four numbers of a :class:`lnml.core.pairs.Hinge`.
-    target_weights, candidate_weights : tensors aligned with the two patterns
-        Sum of the slopes of the triplets that a pair takes part in.
-    target_hinge : tensor aligned with the targets
-        Sum of max(0, h) over the triplets of a target pair.
-    """
-
-    totals: torch.Tensor
-    target_weights: torch.Tensor
-    candidate_weights: torch.Tensor
-    target_hinge: torch.Tensor
 
 
 class Triplets:
