@@ -179,6 +179,25 @@ class Hinge(NamedTuple):
     moment: np.ndarray | None = None
 
 
+class HingeSums(NamedTuple):
+    """Sums over the triplets of some rows, where the pairs are.
+
+    Attributes
+    ----------
+    totals : shape (4,)
+        The four numbers of a :class:`Hinge`.
+    target_weights, candidate_weights : pair values of the two patterns
+        Sum of the slopes of the triplets that a pair takes part in.
+    target_hinge : pair values of the targets
+        Sum of max(0, h) over the triplets of a target pair.
+    """
+
+    totals: Any
+    target_weights: Any
+    candidate_weights: Any
+    target_hinge: Any
+
+
 class EdgeScatter(NamedTuple):
     """A sum of weight * v v^T over pairs, v = x_i - x_j, on the host.
 

@@ -6,7 +6,7 @@ another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.layout import Cell, ways
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, tiles_on
-from lnml.kernels.cpu.threads import single_threaded_blas
 
 # Mapped blocks of the last map, so that the phases of one evaluation map rows once.
 _mapped: dict[str, dict[str, Any]] = {}
@@ -68,11 +67,16 @@ class CellRows(NamedTuple):
 
 def forget() -> None:
     """Let go of mapped blocks."""
-    _mapped.clear()
+    if _mapped:
+        _mapped.clear()
+        worker_tiles().forget()
 
 
 def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> Any:
-    """Return the rows of a block under a map; those of the last map are kept."""
+    """Return the rows of a block under a map; those of the last map are kept.
+
+    They are made of the rows as they were placed, which are kept where they are worked on.
+    """
     known = _mapped.get(row_map.token)
     if known is None:
         if not row_map.token.startswith(_KEPT_BESIDES):
@@ -81,7 +85,9 @@ def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> Any:
         known = _mapped.setdefault(row_map.token, {})
     found = known.get(name)
     if found is None:
-        found = known[name] = worker_tiles().mapped(block, row_map)
+        placed = RowMap.identity(block.dtype.str)
+        start = block if row_map.token == placed.token else _block_under(placed, name, block)
+        found = known[name] = worker_tiles().mapped(start, row_map)
     return found
 
 
@@ -95,7 +101,7 @@ def run_cells(
 
     Results come back one by one, or as ``add`` makes one of them and of their cells.
     """
-    with single_threaded_blas():
+    with worker_tiles().session():
         found = [task(CellRows(*rows), **own, **shared) for rows, own in cells]
     return found if add is None else add([tuple(rows[0]) for rows, _ in cells], found)
 
@@ -136,11 +142,9 @@ def search(
     radius: dict[int, np.ndarray],
     row_map: RowMap,
     most: int | None,
-) -> list[Pattern]:
+) -> Any:
     """Pairs of different class within a radius."""
-    z = rows.mapped(row_map)
-    found: list[Pattern] = worker_tiles().search(z, rows.each(codes), rows.each(radius), most)
-    return found
+    return worker_tiles().search(rows.mapped(row_map), rows.each(codes), rows.each(radius), most)
 
 
 def nearest(
@@ -157,8 +161,8 @@ def hinge_cell(
     rows: CellRows,
     starts: dict[int, np.ndarray],
     lengths: dict[int, np.ndarray],
-    candidates: list[Pattern],
-    multipliers: list[Multipliers] | None,
+    candidates: Any,
+    multipliers: Any,
     row_map: RowMap,
     gamma: float,
     moment: str,
@@ -221,34 +225,33 @@ def slopes_cell(
     rows: CellRows,
     starts: dict[int, np.ndarray],
     lengths: dict[int, np.ndarray],
-    candidates: list[Pattern],
-    multipliers: list[Multipliers] | None,
+    candidates: Any,
+    multipliers: Any,
     row_map: RowMap,
     gamma: float,
-) -> list[Multipliers]:
+) -> Any:
     """Non-zero slopes of the triplets of a cell."""
     triplets = CellTriplets(rows.each(starts), rows.each(lengths), candidates, multipliers)
     return worker_tiles().slopes(rows.mapped(row_map), triplets, gamma)
 
 
-def carried(
-    rows: CellRows, old: list[Multipliers], old_targets: list[Pattern], targets: list[Pattern]
-) -> list[Multipliers]:
+def carried(rows: CellRows, old: Any, old_targets: list[Pattern], targets: list[Pattern]) -> Any:
     """Multipliers of triplets whose target pair stays; patterns are those of each block."""
     return worker_tiles().carry_over(old, old_targets, targets)
 
 
-def on_host(rows: CellRows, value: list[Multipliers]) -> list[Multipliers]:
+def on_host(rows: CellRows, value: Any) -> list[Multipliers]:
     """Bring multipliers into NumPy arrays."""
     return worker_tiles().to_host(value)
 
 
-def candidate_facts(rows: CellRows, value: list[Pattern]) -> tuple[int, int]:
+def candidate_facts(rows: CellRows, value: Iterable[Pattern]) -> tuple[int, int]:
     """Return the number of candidates that stay on a worker, and those of the longest list."""
-    longest = [int(each.sizes.max()) if each.indptr.shape[0] > 1 else 0 for each in value]
-    return sum(each.size for each in value), max(longest)
+    lists = list(value)
+    longest = [int(each.sizes.max()) if each.indptr.shape[0] > 1 else 0 for each in lists]
+    return sum(each.size for each in lists), max(longest)
 
 
-def largest(rows: CellRows, value: list[Multipliers]) -> float:
+def largest(rows: CellRows, value: Iterable[Multipliers]) -> float:
     """Return the largest multiplier of a cell."""
     return max(each.largest for each in value)

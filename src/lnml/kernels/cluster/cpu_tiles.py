@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 from lnml.core.pairs import Edge, EdgeScatter, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Points
+from lnml.kernels.cluster.layout import cut_ways, join_ways
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.softmax_tiles import CellPowers
-from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles
+from lnml.kernels.cluster.tiles import (
+    CellTriplets,
+    HingePart,
+    Tiles,
+    block_ways,
+    class_starts,
+)
 from lnml.kernels.cpu.hinge import hinge_sums, pair_lengths, slopes
 from lnml.kernels.cpu.laplacian import Weighted, edge_scatter, moment
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.patterns import carry_over
 from lnml.kernels.cpu.search import Window, within_window
+from lnml.kernels.cpu.threads import single_threaded_blas
 
 Rows = list[np.ndarray]
 
 
 class CpuTiles(Tiles):
     """Compiled code of the CPU, in all threads of a worker's process."""
+
+    def session(self) -> AbstractContextManager[None]:
+        return single_threaded_blas()
+
+    def forget(self) -> None:
+        pass
 
     def mapped(self, rows: np.ndarray, row_map: RowMap) -> np.ndarray:
         return row_map(rows)
@@ -38,18 +53,17 @@ class CpuTiles(Tiles):
         high = first + np.searchsorted(codes[1], every, side="right")
         window = Window((0, first), (first, every.size), (low, high), two_way=True)
         found = within_window(np.concatenate(z), every, np.concatenate(radius), window, most)
-        return _by_ways(found, first)
+        return cut_ways(found, first)
 
     def nearest(self, z: Rows, codes: Rows, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        kinds = np.unique(np.concatenate(codes))
-        ranges = [np.append(np.searchsorted(each, kinds), each.size) for each in codes]
+        starts = class_starts(codes)
         return [
-            nearest_in_ranges(z[a], ranges[a], z[b], ranges[b], k, a == b) for a, b in _blocks(z)
+            nearest_in_ranges(z[a], starts[a], z[b], starts[b], k, a == b) for a, b in block_ways(z)
         ]
 
     def lengths(self, z: Rows, pairs: list[Pattern]) -> np.ndarray:
         found = [
-            pair_lengths(z[a], z[b], way) for (a, b), way in zip(_blocks(z), pairs, strict=True)
+            pair_lengths(z[a], z[b], way) for (a, b), way in zip(block_ways(z), pairs, strict=True)
         ]
         return np.concatenate(found)
 
@@ -61,7 +75,7 @@ class CpuTiles(Tiles):
     def scatter(self, z: Rows, pairs: list[Pattern], weights: Rows) -> EdgeScatter:
         rows = z[0] if len(z) == 1 else np.concatenate(z)
         points = Points(rows, np.array([0, len(rows)]))
-        return edge_scatter(points, [Edge(_of_cell(pairs, z), np.concatenate(weights))])
+        return edge_scatter(points, [Edge(join_ways(pairs), np.concatenate(weights))])
 
     def hinge(
         self, z: Rows, data: Rows, triplets: CellTriplets, gamma: float, moment: str
@@ -102,14 +116,9 @@ class CpuTiles(Tiles):
         return CellPowers(z, codes).moment(data, factors, full)
 
 
-def _blocks(z: Rows) -> list[tuple[int, int]]:
-    """Blocks of rows and of partners, by ways."""
-    return [(0, 0)] if len(z) == 1 else [(0, 1), (1, 0)]
-
-
 def _edges(pairs: list[Pattern], weights: Rows, z: Rows) -> list[Weighted]:
     """Pairs with their weights and blocks."""
-    ways = zip(pairs, weights, _blocks(z), strict=True)
+    ways = zip(pairs, weights, block_ways(z), strict=True)
     return [Weighted(each, own, *blocks) for each, own, blocks in ways]
 
 
@@ -119,25 +128,9 @@ def _working_sets(
     """Blocks, triplets and lengths of targets, by ways."""
     found = []
     multipliers: Sequence[Multipliers | None] = triplets.multipliers or [None] * len(z)
-    for (a, b), candidates, known in zip(_blocks(z), triplets.candidates, multipliers, strict=True):
+    for (a, b), candidates, known in zip(
+        block_ways(z), triplets.candidates, multipliers, strict=True
+    ):
         targets = Pattern(triplets.starts[a], triplets.lengths[a])
         found.append(((a, b), WorkingSet(targets, candidates, known), triplets.lengths[a]))
     return found
-
-
-def _by_ways(pairs: Pattern, first: int) -> list[Pattern]:
-    """Cut the pairs of two blocks, numbered one after the other, into those of each way."""
-    cut = pairs.indptr[first]
-    return [
-        Pattern(pairs.indptr[: first + 1], pairs.indices[:cut] - np.int32(first)),
-        Pattern(pairs.indptr[first:] - cut, pairs.indices[cut:]),
-    ]
-
-
-def _of_cell(pairs: list[Pattern], z: Rows) -> Pattern:
-    """Return pairs with the rows of two blocks numbered one after the other."""
-    if len(z) == 1:
-        return pairs[0]
-    there, back = pairs
-    indptr = np.concatenate([there.indptr, there.indptr[-1] + back.indptr[1:]])
-    return Pattern(indptr, np.concatenate([there.indices + np.int32(len(z[0])), back.indices]))

@@ -7,13 +7,13 @@ order, so results do not depend on the workers (docs/cluster.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Multipliers, Pattern
 
 # Rows of a block, about: few enough to balance the work, enough for fast matrix products.
 BLOCK_ROWS = 10_000
@@ -22,6 +22,8 @@ LEAST_BLOCKS = 3
 MOST_BLOCKS = 64
 
 Cell = tuple[int, int]
+# Lists of the rows of a block, or of a cell.
+Lists = TypeVar("Lists", Pattern, Multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +131,39 @@ def ways(cell: Cell) -> list[Cell]:
     """Return the ways in which a cell has pairs: from one block to the other, and back."""
     a, b = cell
     return [(a, b)] if a == b else [(a, b), (b, a)]
+
+
+def cut_ways(lists: Lists, first: int) -> list[Lists]:
+    """Cut the lists of a cell, whose first block has ``first`` rows, into those of each way.
+
+    In a cell the rows of two blocks are numbered one after the other.
+    """
+    indptr, partners, *others = (getattr(lists, field.name) for field in fields(lists))
+    if first == indptr.shape[0] - 1:
+        return [lists]
+    cut, kind = int(indptr[first]), type(lists)
+    return [
+        kind(indptr[: first + 1], partners[:cut] - first, *(each[:cut] for each in others)),
+        kind(indptr[first:] - cut, partners[cut:], *(each[cut:] for each in others)),
+    ]
+
+
+def join_ways(ways: list[Lists]) -> Lists:
+    """Return the lists of all rows of a cell, given those of each way."""
+    if len(ways) == 1:
+        return ways[0]
+    columns = [[getattr(way, field.name) for way in ways] for field in fields(ways[0])]
+    starts, (there, back), *others = columns
+    first = starts[0].size - 1
+    joined = [np.concatenate([there + np.int32(first), back])]
+    return type(ways[0])(join_starts(starts), *joined, *map(np.concatenate, others))
+
+
+def join_starts(starts: list[np.ndarray]) -> np.ndarray:
+    """Return where the lists of all rows of a cell begin, given those of each block."""
+    ends = offsets(np.array([each[-1] for each in starts]))
+    parts = [each[1:] + end for each, end in zip(starts, ends[:-1], strict=True)]
+    return np.concatenate([[0], *parts])
 
 
 def offsets(counts: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -42,10 +43,23 @@ class HingePart(NamedTuple):
 
 
 class Tiles(Protocol):
-    """Work on the rows of a cell."""
+    """Work on the rows of a cell.
 
-    def mapped(self, rows: np.ndarray, row_map: RowMap) -> Any:
-        """Return the rows of a block under a map, where they are worked on."""
+    Candidates and multipliers stay on a worker in a form of its own. They are pickled as lists
+    of NumPy arrays, by ways, and every worker takes those.
+    """
+
+    def session(self) -> AbstractContextManager[None]:
+        """Surround the work of a task."""
+
+    def forget(self) -> None:
+        """Give memory back that is not in use."""
+
+    def mapped(self, rows: Any, row_map: RowMap) -> Any:
+        """Return placed rows of a block under a map, where they are worked on.
+
+        They are a NumPy array, or what the identity made of it.
+        """
 
     def search(self, z: list[Any], codes: list[Any], radius: list[Any], most: int | None) -> Any:
         """Return the pairs of different class within a radius, by ways."""
@@ -79,16 +93,14 @@ class Tiles(Protocol):
     ) -> HingePart:
         """Sum the hinges of a cell."""
 
-    def slopes(self, z: list[Any], triplets: CellTriplets, gamma: float) -> list[Multipliers]:
+    def slopes(self, z: list[Any], triplets: CellTriplets, gamma: float) -> Any:
         """Non-zero slopes of the triplets of a cell, by ways."""
 
-    def carry_over(
-        self, old: list[Multipliers], old_targets: list[Pattern], targets: list[Pattern]
-    ) -> list[Multipliers]:
+    def carry_over(self, old: Any, old_targets: list[Pattern], targets: list[Pattern]) -> Any:
         """Multipliers of triplets whose target pair stays; targets are those of each block."""
 
-    def to_host(self, multipliers: list[Multipliers]) -> list[Multipliers]:
-        """Return multipliers in NumPy arrays."""
+    def to_host(self, multipliers: Any) -> list[Multipliers]:
+        """Return multipliers in NumPy arrays, by ways."""
 
     def totals(self, z: list[Any], codes: list[Any]) -> list[np.ndarray]:
         """Return sums of the weights of each row's pairs, by kind: (2, n_b) for each block."""
@@ -111,16 +123,27 @@ class CellTriplets(NamedTuple):
         Where the targets of each row of a block begin, among those of the block.
     lengths : list of ndarrays
         Squared distances of the targets of each block.
-    candidates : list of Pattern
-        Impostors that may act, by ways.
-    multipliers : list of Multipliers, or None
-        By ways; None if all are zero.
+    candidates : Any
+        Impostors that may act, as a search returned them.
+    multipliers : Any
+        As they are on this worker; None if all are zero.
     """
 
     starts: list[np.ndarray]
     lengths: list[np.ndarray]
-    candidates: list[Pattern]
-    multipliers: list[Multipliers] | None
+    candidates: Any
+    multipliers: Any
+
+
+def block_ways(blocks: list[Any]) -> list[tuple[int, int]]:
+    """Blocks of rows and of partners, by ways."""
+    return [(0, 0)] if len(blocks) == 1 else [(0, 1), (1, 0)]
+
+
+def class_starts(codes: list[np.ndarray]) -> list[np.ndarray]:
+    """Where each class of a cell begins in each of its blocks, and the end of the block."""
+    kinds = np.unique(np.concatenate(codes))
+    return [np.append(np.searchsorted(each, kinds), each.size) for each in codes]
 
 
 @cache

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
+from lnml.core.pairs import Hinge, HingeSums, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import pattern_distances, squared_distance
 from lnml.kernels.cpu.laplacian import Weighted
@@ -45,25 +44,6 @@ def _multipliers_of(working: WorkingSet) -> Multipliers:
     empty = np.zeros(0, dtype=np.int32)
     indptr = np.zeros(working.targets.indptr.size, dtype=np.int64)
     return Multipliers(indptr, empty, empty, np.zeros(0))
-
-
-class HingeSums(NamedTuple):
-    """Sums over the triplets of some rows.
-
-    Attributes
-    ----------
-    totals : ndarray of shape (4,)
-        The four numbers of a :class:`lnml.core.pairs.Hinge`.
-    target_weights, candidate_weights : ndarrays aligned with the two patterns
-        Sum of the slopes of the triplets that a pair takes part in.
-    target_hinge : ndarray aligned with the targets
-        Sum of max(0, h) over the triplets of a target pair.
-    """
-
-    totals: np.ndarray
-    target_weights: np.ndarray
-    candidate_weights: np.ndarray
-    target_hinge: np.ndarray
 
 
 def hinge_sums(

@@ -27,6 +27,7 @@ from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
 from lnml.kernels.torch import device as _device
+from lnml.kernels.torch import hinge as _hinge
 from lnml.kernels.torch import laplacian as _laplacian
 from lnml.kernels.torch import patterns as _patterns
 from lnml.kernels.torch import roots as _roots
@@ -34,7 +35,6 @@ from lnml.kernels.torch import search as _search
 from lnml.kernels.torch import softmax as _softmax
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.distances import pair_distances
-from lnml.kernels.torch.hinge import Triplets
 from lnml.kernels.torch.nearest import NearestSearch
 from lnml.kernels.torch.patterns import TorchPattern
 from lnml.kernels.torch.working_set import TorchWorkingSet, as_working_set
@@ -180,17 +180,20 @@ class TorchKernels(Kernels):
     def hinge(
         self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
-        return self._triplets(embedding, working).hinge(gamma, moment)
+        working = as_working_set(working, self.device)
+        return _hinge.hinge(embedding, working, gamma, moment, self.room)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
-        return self._triplets(embedding, working).slopes(gamma)
+        working = as_working_set(working, self.device)
+        return _hinge.Triplets.of(embedding, working, 0, self.room).slopes(gamma)
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> torch.Tensor:
         radius = to_tensor(radius, self.device, torch.float64)
 
         def hinges(block: Pattern, candidates: Pattern, first_row: int) -> torch.Tensor:
-            working = WorkingSet(block, candidates)
-            return self._triplets(embedding, working, first_row).hinge(0.0).target_hinge
+            working = as_working_set(WorkingSet(block, candidates), self.device)
+            found = _hinge.hinge(embedding, working, 0.0, "", self.room, first_row)
+            return found.target_hinge
 
         n = embedding.points.n_rows
         parts = hinges_by_blocks(
@@ -201,9 +204,6 @@ class TorchKernels(Kernels):
             hinges,
         )
         return torch.cat(parts)
-
-    def _triplets(self, embedding: Embedding, working: WorkingSet, first_row: int = 0) -> Triplets:
-        return Triplets(embedding, as_working_set(working, self.device), first_row, self.room)
 
     def softmax(
         self, embedding: Embedding, targets: Pattern | None, *, full: bool | None

@@ -9,21 +9,22 @@ import numpy as np
 import torch
 
 from lnml.core.points import Embedding
-from lnml.kernels.torch.softmax import Block, blocks, moment_sums
+from lnml.kernels.torch.softmax import blocks, moment_sums
 
 
 def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
-    sums = moment_sums(embedding, full)
-    shares = []
+    sums, start = moment_sums(embedding, full), embedding.points.class_start
+    everything, shares = slice(0, embedding.points.n_rows), []
     for block in blocks(embedding, room):
-        parts = list(_own_parts(block, embedding.points.class_start))
+        own_rows = slice(block.lo, block.hi)
+        parts = own_parts(block.weights, own_rows, everything, start, start)
         own = torch.cat([part.sum(dim=1, dtype=torch.float64) for _, _, part in parts])
         share = (own / block.totals).clamp(max=1.0)
         shares.append(share)
         inside = 1.0 / block.totals
         outside = -share * inside
-        sums.add(slice(block.lo, block.hi), slice(None), block.weights, outside)
+        sums.add(own_rows, everything, block.weights, outside)
         for rows, columns, part in parts:
             factors = inside[rows.start - block.lo : rows.stop - block.lo]
             sums.add(rows, columns, part, factors)
@@ -31,14 +32,39 @@ def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[float, n
     return float((1.0 - torch.cat(shares)).sum()), sums.moment()
 
 
-def _own_parts(block: Block, class_start: np.ndarray) -> list[tuple[slice, slice, torch.Tensor]]:
-    """Rows, columns and weights of the parts of a block within a class."""
-    first, last = np.searchsorted(class_start, [block.lo, block.hi - 1], side="right") - 1
+def own_parts(
+    weights: torch.Tensor,
+    rows: slice,
+    columns: slice,
+    row_start: np.ndarray,
+    column_start: np.ndarray,
+) -> list[tuple[slice, slice, torch.Tensor]]:
+    """Rows, columns and weights of the parts of a tile within a class.
+
+    Parameters
+    ----------
+    weights : tensor of shape (m, n)
+        The tile.
+    rows, columns : slices
+        Which rows and columns these are.
+    row_start, column_start : ndarrays of shape (n_classes + 1,)
+        Where each class begins among the rows, and among the columns.
+    """
+    first, last = np.searchsorted(row_start, [rows.start, rows.stop - 1], side="right") - 1
     parts = []
     for code in range(int(first), int(last) + 1):
-        begin, end = (int(edge) for edge in class_start[code : code + 2])
-        rows = slice(max(begin, block.lo), min(end, block.hi))
-        if rows.start < rows.stop:
-            inside = block.weights[rows.start - block.lo : rows.stop - block.lo, begin:end]
-            parts.append((rows, slice(begin, end), inside))
+        inside = _common(rows, row_start[code : code + 2])
+        within = _common(columns, column_start[code : code + 2])
+        if inside.start < inside.stop and within.start < within.stop:
+            part = weights[
+                inside.start - rows.start : inside.stop - rows.start,
+                within.start - columns.start : within.stop - columns.start,
+            ]
+            parts.append((inside, within, part))
     return parts
+
+
+def _common(span: slice, edges: np.ndarray) -> slice:
+    """Return the part of a range between two edges."""
+    begin, end = (int(edge) for edge in edges)
+    return slice(max(begin, span.start), min(end, span.stop))

@@ -61,18 +61,30 @@ def mapped(
     dtype = torch.float64 if wide else data.dtype
     if matrix is None and shift is None and scale is None:
         return replace(points, data=data.to(dtype))
+    return Points(moved_rows(data, shift, scale, matrix, dtype), points.class_start, far)
+
+
+def moved_rows(
+    data: torch.Tensor,
+    shift: np.ndarray | None,
+    scale: np.ndarray | None,
+    matrix: np.ndarray | None,
+    dtype: torch.dtype,
+    computed: torch.dtype = torch.float64,
+) -> torch.Tensor:
+    """Return ``(data - shift) / scale @ matrix``, computed in one type and kept in another."""
     moved, divisor, right = (
-        None if given is None else to_tensor(given, data.device, torch.float64)
+        None if given is None else to_tensor(given, data.device, computed)
         for given in (shift, scale, matrix)
     )
-    width = points.n_features if right is None else right.shape[1]
-    out = torch.empty((points.n_rows, width), dtype=dtype, device=data.device)
-    for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
-        rows = data[lo:hi].double()
+    width = data.shape[1] if right is None else right.shape[1]
+    out = torch.empty((data.shape[0], width), dtype=dtype, device=data.device)
+    for lo, hi in row_tiles(data.shape[0], _ROWS_PER_TILE):
+        rows = data[lo:hi].to(computed)
         rows = rows if moved is None else rows - moved
         rows = rows if divisor is None else rows / divisor
         out[lo:hi] = rows if right is None else rows @ right
-    return Points(out, points.class_start, far)
+    return out
 
 
 def row_classes(points: Points) -> torch.Tensor:

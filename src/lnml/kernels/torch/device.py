@@ -80,19 +80,25 @@ def fit_session(device: torch.device, n_rows: Callable[[], int]) -> Iterator[Non
     BLAS on the host works on d x d matrices only; several threads would wait for
     each other there. ``n_rows`` tells how many rows are fitted, as soon as that is known.
     """
-    with ExitStack() as stack:
-        stack.enter_context(torch.no_grad())
-        stack.enter_context(threadpool_limits(1, user_api="blas"))
-        stack.enter_context(_exact_products())
-        if device.type == "cuda":
-            stack.enter_context(torch.cuda.device(device))
-            before = torch.cuda.memory_allocated(device)
+    with threadpool_limits(1, user_api="blas"), settings_of_a_fit(device):
+        before = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
         try:
             yield
         except torch.cuda.OutOfMemoryError as error:
             held = torch.cuda.memory_allocated(device) - before
             message = out_of_memory(device, n_rows(), held, free_bytes(device), str(error))
             raise MemoryError(message) from error
+
+
+@contextmanager
+def settings_of_a_fit(device: torch.device) -> Iterator[None]:
+    """No gradients, exact float32 products, and the device that new work goes to."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(_exact_products())
+        if device.type == "cuda":
+            stack.enter_context(torch.cuda.device(device))
+        yield
 
 
 def out_of_memory(device: torch.device, n_rows: int, held: int, free: int, reason: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from lnml.core.pairs import Hinge, Multipliers
+from lnml.core.pairs import Hinge, HingeSums, Multipliers
 from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import float64_zeros
@@ -16,64 +16,78 @@ from lnml.kernels.torch.columns import gram
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.laplacian import laplacian
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
-from lnml.kernels.torch.working_set import TorchWorkingSet
+from lnml.kernels.torch.working_set import TorchWorkingSet, n_slots
 
 # Stands for the distance of a missing target: its hinges are never active.
 _NO_TARGET = -1e30
 
 
 class Triplets:
-    """The triplets of a working set at an embedding, with their distances.
+    """The triplets of target pairs and candidates, with their distances.
+
+    Parameters
+    ----------
+    z : tensor of shape (n, r)
+        Coordinates.
+    targets : TorchPattern
+        Target pairs; where the list of each row begins is all that is read.
+    target_distances : tensor
+        Their squared distances, float64.
+    candidates : TorchPattern
+        Impostors that may act.
+    previous : tensor of shape (candidates, width) or None
+        Multipliers by slot; None if all are zero.
+    room : int
+        Bytes that temporary arrays may take.
+    first_row : int, default=0
+        Row of z that is row 0 of the patterns.
 
     Attributes
     ----------
     table : tensor of shape (rows, width)
         Squared distance of every target by row and slot, float64.
-    previous : tensor of shape (candidates, width) or None
-        Multipliers; None if all are zero.
     """
 
     def __init__(
         self,
-        embedding: Embedding,
-        working: TorchWorkingSet,
-        first_row: int,
+        z: torch.Tensor,
+        targets: TorchPattern,
+        target_distances: torch.Tensor,
+        candidates: TorchPattern,
+        previous: torch.Tensor | None,
         room: int,
+        first_row: int = 0,
     ) -> None:
-        self.z, self.first_row, self.room = embedding.coordinates, first_row, room
-        self.data, self.working = embedding.points.data, working
-        targets = working.targets
-        self.targets, self.candidates = targets, working.candidates
-        self.target_distances = self.distances_of(targets)
-        shape = (targets.n_rows, working.width)
-        self.table = torch.full(shape, _NO_TARGET, dtype=torch.float64, device=self.z.device)
-        self.table[targets.rows, targets.slots] = self.target_distances
-        self.previous = working.aligned_multipliers(self.z.dtype)
+        self.z, self.first_row, self.room = z, first_row, room
+        self.targets, self.candidates, self.previous = targets, candidates, previous
+        shape = (targets.n_rows, n_slots(targets))
+        self.table = torch.full(shape, _NO_TARGET, dtype=torch.float64, device=z.device)
+        self.table[targets.rows, targets.slots] = target_distances
 
-    def distances_of(self, pairs: TorchPattern) -> torch.Tensor:
-        """Squared distance of every pair of a pattern."""
-        rows = pairs.rows + self.first_row
-        return pair_distances(self.z, rows, self.z, pairs.indices, self.room).double()
+    @classmethod
+    def of(
+        cls, embedding: Embedding, working: TorchWorkingSet, first_row: int, room: int
+    ) -> Triplets:
+        """Return the triplets of a working set at an embedding."""
+        z, targets = embedding.coordinates, working.targets
+        lengths = pattern_distances(z, targets, first_row, room)
+        previous = working.aligned_multipliers(z.dtype)
+        return cls(z, targets, lengths, working.candidates, previous, room, first_row)
 
-    def hinge(self, gamma: float, moment: str = "") -> Hinge:
-        """Sum over all triplets; see :meth:`lnml.kernels.protocol.Kernels.hinge`."""
-        if moment:
-            # Joined first: that takes most memory, and the weights are not there yet.
-            graph = self.working.joined.graph
-        sums = fused.hinge if fused.usable(self.z) else sum_slots
-        totals, candidate_weights, by_slot = sums(self, gamma)
+    def candidate_distances(self) -> torch.Tensor:
+        """Squared distance of every candidate pair."""
+        return pattern_distances(self.z, self.candidates, self.first_row, self.room)
+
+    def sums(self, gamma: float) -> HingeSums:
+        """Sum over all triplets."""
+        found = (fused.hinge if fused.usable(self.z) else sum_slots)(self, gamma)
+        totals, candidate_weights, by_slot = found
         weights, hinges = by_slot[self.targets.rows, self.targets.slots].unbind(dim=1)
-        found = None
-        if moment:
-            joint = torch.cat([weights.double(), -candidate_weights.double()])
-            moved = laplacian(graph, joint, self.data if moment == "data" else self.z, self.room)
-            found = gram(moved, self.data, exact=moment == "data")
-        smoothed, exact, slope_sum, n_active = totals.tolist()
-        return Hinge(smoothed, exact, slope_sum, int(n_active), hinges, found)
+        return HingeSums(totals, weights, candidate_weights, hinges)
 
     def slopes(self, gamma: float) -> Multipliers:
         """Non-zero slopes; see :meth:`lnml.kernels.protocol.Kernels.slopes`."""
-        distances = self.distances_of(self.candidates)
+        distances = self.candidate_distances()
         slopes = torch.stack(
             [self.slope_of(slot, distances, gamma)[1] for slot in range(self.table.shape[1])], dim=1
         )
@@ -95,10 +109,41 @@ class Triplets:
         return margin, slope.clamp_(0.0, 1.0), previous
 
 
+def pattern_distances(
+    z: torch.Tensor, pairs: TorchPattern, first_row: int, room: int
+) -> torch.Tensor:
+    """Squared distance of every pair of a pattern, whose row 0 is one of the rows of z."""
+    rows = pairs.rows + first_row
+    return pair_distances(z, rows, z, pairs.indices, room).double()
+
+
+def hinge(
+    embedding: Embedding,
+    working: TorchWorkingSet,
+    gamma: float,
+    moment: str,
+    room: int,
+    first_row: int = 0,
+) -> Hinge:
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
+    triplets = Triplets.of(embedding, working, first_row, room)
+    if moment:
+        # Joined first: that takes most memory, and the weights are not there yet.
+        graph = working.joined.graph
+    sums, found = triplets.sums(gamma), None
+    if moment:
+        data = embedding.points.data
+        joint = torch.cat([sums.target_weights, -sums.candidate_weights])
+        moved = laplacian(graph, joint, data if moment == "data" else triplets.z, room)
+        found = gram(moved, data, exact=moment == "data")
+    smoothed, exact, slope_sum, n_active = sums.totals.tolist()
+    return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
+
+
 def sum_slots(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Totals of a :class:`Hinge`, candidate weights, and weight and hinge by row and slot."""
     candidates = triplets.candidates
-    distances = triplets.distances_of(candidates)
+    distances = triplets.candidate_distances()
     totals = float64_zeros((4,), distances)
     candidate_weights = torch.zeros_like(distances)
     by_slot = float64_zeros((*triplets.table.shape, 2), distances)

@@ -40,6 +40,19 @@ class _Filter(NamedTuple):
     limits: torch.Tensor
 
 
+class Window(NamedTuple):
+    """Which pairs of rows a search looks at.
+
+    Attributes
+    ----------
+    rows, columns : tuples (first, end)
+        Ranges of rows; those of the first range look at those of the second.
+    """
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+
 def within(
     embedding: Embedding,
     radius: torch.Tensor,
@@ -48,21 +61,11 @@ def within(
     rows: tuple[int, int] | None = None,
 ) -> TorchPattern:
     """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`; of some rows only if given."""
-    z = embedding.coordinates
-    n = z.shape[0]
-    first, last = rows or (0, n)
-    filter_ = _make_filter(z, radius)
-    step = max(1, int(room / (n * product_bytes(filter_.left))))
-    search = _TileSearch(embedding, radius, filter_, room)
-    counts, columns, found = [], [], 0
-    for lo, hi in row_tiles(last - first, step):
-        for part_counts, part_columns in search.run(first + lo, first + hi):
-            found += part_columns.shape[0]
-            if max_pairs is not None and found > max_pairs:
-                raise TooManyPairs(max_pairs)
-            counts.append(part_counts)
-            columns.append(part_columns)
-    return TorchPattern(offsets_of(torch.cat(counts)), torch.cat(columns))
+    z, start = embedding.coordinates, embedding.points.class_start
+    ranges = to_tensor(np.stack([start[:-1], start[1:]], axis=1), z.device)
+    everything = (0, z.shape[0])
+    search = WindowSearch(z, radius, ranges[row_classes(embedding.points)], room)
+    return search.run([Window(rows or everything, everything)], max_pairs)
 
 
 def filter_type(device: torch.device) -> torch.dtype:
@@ -70,28 +73,60 @@ def filter_type(device: torch.device) -> torch.dtype:
     return torch.float16 if device.type == "cuda" else torch.float32
 
 
-class _TileSearch:
-    """Searches the rows of one tile after the other."""
+class WindowSearch:
+    """Searches the rows of one window after the other.
+
+    Parameters
+    ----------
+    z : tensor of shape (n, r)
+        Coordinates.
+    radius : tensor of shape (n,)
+        Squared distances.
+    left_out : tensor of shape (n, 2), int64
+        Range of rows that is left out, for each row.
+    room : int
+        Bytes that tiles may take.
+    """
 
     def __init__(
-        self, embedding: Embedding, radius: torch.Tensor, filter_: _Filter, room: int
+        self, z: torch.Tensor, radius: torch.Tensor, left_out: torch.Tensor, room: int
     ) -> None:
-        self.z, self.radius = embedding.coordinates, radius.to(embedding.coordinates.dtype)
-        self.filter, self.room = filter_, room
-        start = embedding.points.class_start
-        ranges = to_tensor(np.stack([start[:-1], start[1:]], axis=1), self.z.device)
-        self.own = ranges[row_classes(embedding.points)]
+        self.z, self.radius, self.left_out = z, radius.to(z.dtype), left_out
+        self.filter, self.room = _make_filter(z, radius), room
 
-    def run(self, lo: int, hi: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def run(self, windows: list[Window], max_pairs: int | None = None) -> TorchPattern:
+        """Return the pairs with D_il < radius_i, row by row; columns are rows of z.
+
+        The rows of windows follow each other. More than ``max_pairs`` raise TooManyPairs.
+        """
+        counts, columns, found = [], [], 0
+        pair_bytes = product_bytes(self.filter.left)
+        for (first, last), (begin, end) in windows:
+            step = max(1, int(self.room / ((end - begin) * pair_bytes)))
+            for lo, hi in row_tiles(last - first, step):
+                for part_counts, part_columns in self._tile(first + lo, first + hi, begin, end):
+                    found += part_columns.shape[0]
+                    if max_pairs is not None and found > max_pairs:
+                        raise TooManyPairs(max_pairs)
+                    counts.append(part_counts)
+                    columns.append(part_columns)
+        return TorchPattern(offsets_of(torch.cat(counts)), torch.cat(columns))
+
+    def _tile(
+        self, lo: int, hi: int, begin: int, end: int
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Pairs of rows lo..hi: numbers by row, and columns; in as many parts as memory asks."""
         left, right, limits = self.filter
-        lister = product_lister(left[lo:hi], right, limits[lo:hi], self.own[lo:hi])
+        left_out = self.left_out[lo:hi] - begin
+        lister = product_lister(left[lo:hi], right[begin:end], limits[lo:hi], left_out)
         for part in passing(lister, self.room):
-            rows = part.rows(lo)
-            distances = pair_distances(self.z, rows, self.z, part.columns, self.room)
+            rows, columns = part.rows(lo), part.columns
+            if begin:
+                columns = columns + begin
+            distances = pair_distances(self.z, rows, self.z, columns, self.room)
             inside = distances < self.radius[rows]
             ends = offsets_of(inside)[offsets_of(part.counts)]
-            yield ends[1:] - ends[:-1], part.columns[inside]
+            yield ends[1:] - ends[:-1], columns[inside]
 
 
 def _make_filter(z: torch.Tensor, radius: torch.Tensor) -> _Filter:

@@ -58,17 +58,27 @@ def blocks(embedding: Embedding, room: int) -> Iterator[Block]:
 
 def _products(embedding: Embedding, room: int) -> Iterator[tuple[int, torch.Tensor]]:
     """First row and exponents of each block, from a matrix product."""
-    z = centred(embedding.coordinates) * math.sqrt(1.0 / math.log(2.0))
-    n = z.shape[0]
+    left, right = exponent_factors(embedding.coordinates)
+    n = right.shape[0]
+    step = max(1, min(room // (2 * n * right.itemsize), n))
+    buffer = torch.empty((step, n), dtype=right.dtype, device=right.device)
+    for lo, hi in row_tiles(n, step):
+        yield lo, torch.mm(left[lo:hi], right.T, out=buffer[: hi - lo])
+
+
+def exponent_factors(
+    coordinates: torch.Tensor, share: float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two matrices whose rows have minus the squared distance as their product.
+
+    It is in units of log 2, times ``share``.
+    """
+    z = centred(coordinates) * math.sqrt(share / math.log(2.0))
     norms, ones = squared_norms(z)[:, None], torch.ones_like(z[:, :1])
     # Columns of zeros: products are fastest where the width is a multiple of ALIGNMENT.
     filling = torch.zeros_like(ones).expand(-1, -(z.shape[1] + 2) % ALIGNMENT)
     left = torch.cat([2.0 * z, -norms, ones, filling], dim=1)
-    right = torch.cat([z, ones, -norms, filling], dim=1)
-    step = max(1, min(room // (2 * n * z.itemsize), n))
-    buffer = torch.empty((step, n), dtype=z.dtype, device=z.device)
-    for lo, hi in row_tiles(n, step):
-        yield lo, torch.mm(left[lo:hi], right.T, out=buffer[: hi - lo])
+    return left, torch.cat([z, ones, -norms, filling], dim=1)
 
 
 def _differences(embedding: Embedding, room: int) -> Iterator[tuple[int, torch.Tensor]]:

@@ -86,11 +86,6 @@ class TorchWorkingSet(WorkingSet):
             given = as_multipliers(multipliers, self.targets.indptr.device)
         return replace(self, multipliers=given)
 
-    @property
-    def width(self) -> int:
-        """Number of slots of a row: the length of its longest list of targets, at least one."""
-        return max(self.targets.width, 1)
-
     @cached_property
     def _aligned(self) -> dict[torch.dtype, torch.Tensor]:
         return {}
@@ -103,17 +98,26 @@ class TorchWorkingSet(WorkingSet):
         if self.multipliers is None or self.multipliers.value.shape[0] == 0:
             return None
         if dtype not in self._aligned:
-            self._aligned[dtype] = self._align(self.multipliers, dtype)
+            self._aligned[dtype] = align(
+                self.multipliers, self.candidates, n_slots(self.targets), dtype
+            )
         return self._aligned[dtype]
 
-    def _align(self, given: Multipliers, dtype: torch.dtype) -> torch.Tensor:
-        """Table of multipliers; those of triplets that are not in the set are left out."""
-        shape, device = (self.candidates.size, self.width), self.candidates.indptr.device
-        table = torch.zeros(shape, dtype=dtype, device=device)
-        own = TorchPattern(given.indptr, given.impostor)
-        place, found = found_in(self.candidates.keys, own.keys)
-        table[place[found], given.slot[found].long()] = given.value[found].to(dtype)
-        return table
+
+def n_slots(targets: TorchPattern) -> int:
+    """Return the number of slots of a row: that of the longest list of targets, at least one."""
+    return max(targets.width, 1)
+
+
+def align(
+    given: Multipliers, candidates: TorchPattern, width: int, dtype: torch.dtype
+) -> torch.Tensor:
+    """Table of multipliers (candidates, width); those of other triplets are left out."""
+    table = torch.zeros((candidates.size, width), dtype=dtype, device=candidates.indptr.device)
+    own = TorchPattern(given.indptr, given.impostor)
+    place, found = found_in(candidates.keys, own.keys)
+    table[place[found], given.slot[found].long()] = given.value[found].to(dtype)
+    return table
 
 
 def as_working_set(working: WorkingSet, device: torch.device) -> TorchWorkingSet:
