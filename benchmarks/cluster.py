@@ -20,6 +20,7 @@ from cluster_suite.contest import contest
 from cluster_suite.growth import growth, sample
 from cluster_suite.measure import pin
 from cluster_suite.model import model
+from cluster_suite.traffic import traffic
 from suite.machine import describe
 from suite.report import Group, Line, Table, body, machine_text
 
@@ -27,6 +28,7 @@ GROUPS: dict[str, Callable[[bool, list[int] | None], Group]] = {
     "contest": lambda quick, cores: contest(*(5_000, 3_000) if quick else (60_000, 20_000), cores),
     "growth": lambda quick, _: growth([5_000, 10_000] if quick else [50_000, 100_000, 200_000]),
     "sample": lambda quick, _: sample(60_000 if quick else 200_000),
+    "traffic": lambda quick, _: traffic(30_000 if quick else 120_000),
     "model": lambda quick, _: model(10_000 if quick else 100_000),
 }
 INTRODUCTION = """\

@@ -37,7 +37,6 @@ def traffic(rows: int) -> Group:
     with workers(WORKERS):
         kernels = get_kernels("cluster")
         with kernels.session():
-            _count(group, "placed once", 0.0, lambda: None)
             training = _count(
                 group,
                 "placed once",
@@ -45,7 +44,6 @@ def traffic(rows: int) -> Group:
                 lambda: _all_placed(TrainingSet.from_labels(X, y, kernels)),
             )
             _steps(group, kernels, training, rows)
-    group.tables[0].rows.pop(0)
     return group
 
 
@@ -59,7 +57,7 @@ def _all_placed(training: TrainingSet) -> TrainingSet:
 def _steps(group: Group, kernels: Any, training: TrainingSet, rows: int) -> None:
     """Count the steps of a fit."""
     _, copies = shares(rows, WORKERS)
-    layout, n_cells = Layout.of(training.points.class_start), 0
+    layout = Layout.of(training.points.class_start)
     n_cells = len(layout.cells)
     embedding = kernels.embed(training.points, 0.3 * np.eye(FEATURES))
     pairs, matrix = 8.0 * rows * TARGETS, 8.0 * FEATURES * FEATURES
@@ -68,8 +66,9 @@ def _steps(group: Group, kernels: Any, training: TrainingSet, rows: int) -> None
     found = _count(group, "an assignment", lists, lambda: kernels.partners(embedding, TARGETS))
     targets = found.pairs
     reach = 1.0 + kernels.distances(embedding, targets, longest=True)
-    codes_and_radius = 16.0 * 2.0 * rows * (n_cells / layout.n_blocks)
-    search = _count(group, "a search", codes_and_radius, lambda: kernels.within(embedding, reach))
+    # Two blocks of a cell have their radius sent.
+    radius = 8.0 * 2.0 * rows * n_cells / layout.n_blocks
+    search = _count(group, "a search", radius, lambda: kernels.within(embedding, reach))
     working = kernels.working_set(targets, search.found)
     kernels.hinge(embedding, working, 0.1, moment="coordinates")
     again = kernels.embed(training.points, 0.31 * np.eye(FEATURES))

@@ -56,7 +56,7 @@ class ClusterKernels(SoftmaxOperations):
             cell: (
                 self._rows(rows, cell),
                 {
-                    "codes": self._of_cell(cell, self.codes),
+                    "classes": self._of_cell(cell, self.classes),
                     "radius": self._of_cell(cell, near),
                     "row_map": rows.map,
                     "most": budget,

@@ -24,6 +24,9 @@ _mapped: dict[str, dict[str, Any]] = {}
 # Blocks as they were placed, if they are worked on elsewhere than in memory.
 _KEPT_BESIDES = "placed as "
 
+# Classes of the rows of a block in rising order, and how many rows each has.
+ClassCounts = tuple[np.ndarray, np.ndarray]
+
 # What a task gets for a cell: the fields of its CellRows, and arguments of its own. Both are plain
 # lists and dicts, in which the scheduler finds what is to be brought to the worker.
 CellTask = tuple[list[Any], dict[str, Any]]
@@ -59,6 +62,10 @@ class CellRows(NamedTuple):
     def placed(self) -> list[Any]:
         """Rows of each block as they were placed."""
         return self.mapped(RowMap.identity(self.blocks[0].dtype.str))
+
+    def codes(self, classes: dict[int, ClassCounts]) -> list[np.ndarray]:
+        """Class of every row of the blocks, which are sorted by class."""
+        return [np.repeat(*counts) for counts in self.each(classes)]
 
     def each(self, values: dict[int, Any]) -> list[Any]:
         """Values of the blocks of the cell."""
@@ -138,23 +145,23 @@ def _cut(values: np.ndarray, pairs: list[Pattern]) -> list[np.ndarray]:
 
 def search(
     rows: CellRows,
-    codes: dict[int, np.ndarray],
+    classes: dict[int, ClassCounts],
     radius: dict[int, np.ndarray],
     row_map: RowMap,
     most: int | None,
 ) -> Any:
     """Pairs of different class within a radius."""
-    return worker_tiles().search(rows.mapped(row_map), rows.each(codes), rows.each(radius), most)
+    return worker_tiles().search(rows.mapped(row_map), rows.codes(classes), rows.each(radius), most)
 
 
 def nearest(
-    rows: CellRows, codes: dict[int, np.ndarray], row_map: RowMap, k: int
+    rows: CellRows, classes: dict[int, ClassCounts], row_map: RowMap, k: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Distances and numbers of the nearest rows of the same class, for the rows of each block.
 
     Rows of a block look at the other one; numbers count from the first row of that.
     """
-    return worker_tiles().nearest(rows.mapped(row_map), rows.each(codes), k)
+    return worker_tiles().nearest(rows.mapped(row_map), rows.codes(classes), k)
 
 
 def hinge_cell(

@@ -47,6 +47,7 @@ class RowOperations(Kernels):
     remote = True
     layout: Layout
     codes: list[np.ndarray]
+    classes: list[_cells.ClassCounts]
     sample: np.ndarray
 
     def __init__(self) -> None:
@@ -63,6 +64,7 @@ class RowOperations(Kernels):
     def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
         self.layout = Layout.of(np.asarray(class_start, dtype=np.int64))
         self.codes = [self.layout.codes(block) for block in range(self.layout.n_blocks)]
+        self.classes = [np.unique(codes, return_counts=True) for codes in self.codes]
         order = np.arange(self.layout.n_rows) if order is None else order
         self.crew.assign(self.layout)
         placed = Placed(self.crew, data, self.layout, order)
@@ -217,7 +219,7 @@ class RowOperations(Kernels):
     def partners(self, embedding: Embedding, k: int) -> Partners:
         layout, rows = self.layout, embedding.coordinates
         cells = {
-            cell: (self._rows(rows, cell), {"codes": self._of_cell(cell, self.codes)})
+            cell: (self._rows(rows, cell), {"classes": self._of_cell(cell, self.classes)})
             for cell in layout.cells
             if self._share_a_class(cell)
         }

@@ -108,9 +108,9 @@ class SoftmaxOperations(RowOperations):
         layout, rows = self.layout, embedding.coordinates
         cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
         given = {"row_map": self._map(embedding, kind)}
-        codes = {"codes": self.codes}
+        classes = {"classes": self.classes}
         parts: dict[Cell, list[np.ndarray]] = {}
-        for found in self.crew.total(_cells.totals_cell, cells, by_cell, codes, **given):
+        for found in self.crew.total(_cells.totals_cell, cells, by_cell, classes, **given):
             parts.update(found)
         totals = np.zeros((2, layout.n_rows))
         for cell in layout.cells:
@@ -155,7 +155,7 @@ class SoftmaxOperations(RowOperations):
         total_weight = 2.0 * layout.n_rows * max(float(np.abs(coefficients).max()), 1e-300)
         grid = self._moment_grid(rows, left, total_weight)
         cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
-        by_block = {"codes": self.codes, "factors": layout.by_block(near.T)}
+        by_block = {"classes": self.classes, "factors": layout.by_block(near.T)}
         by_block["factors"] = [each.T for each in by_block["factors"]]
         parts = self.crew.total(
             _cells.moment_cell, cells, added, by_block, row_map=row_map, full=full, grid=grid

@@ -9,20 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnml.kernels.cluster.cells import CellRows, worker_tiles
+from lnml.kernels.cluster.cells import CellRows, ClassCounts, worker_tiles
 from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.softmax_tiles import UNIT
 
 
-def totals_cell(rows: CellRows, codes: dict[int, np.ndarray], row_map: RowMap) -> list[np.ndarray]:
+def totals_cell(
+    rows: CellRows, classes: dict[int, ClassCounts], row_map: RowMap
+) -> list[np.ndarray]:
     """Return sums of the weights of each row's pairs, by kind: (2, n_b) for each block."""
-    return worker_tiles().totals(rows.mapped(row_map), rows.each(codes))
+    return worker_tiles().totals(rows.mapped(row_map), rows.codes(classes))
 
 
 def moment_cell(
     rows: CellRows,
-    codes: dict[int, np.ndarray],
+    classes: dict[int, ClassCounts],
     factors: dict[int, np.ndarray],
     row_map: RowMap,
     full: bool,
@@ -33,7 +35,7 @@ def moment_cell(
     V are the rows as they were placed if ``full``, else those under the map.
     """
     z, placed = rows.mapped(row_map), rows.placed()
-    found = worker_tiles().products(z, placed, rows.each(codes), rows.each(factors), full)
+    found = worker_tiles().products(z, placed, rows.codes(classes), rows.each(factors), full)
     return grid.split(found)
 
 
