@@ -7,7 +7,7 @@ made by blocks.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,8 +155,8 @@ class SoftmaxOperations(RowOperations):
         total_weight = 2.0 * layout.n_rows * max(float(np.abs(coefficients).max()), 1e-300)
         grid = self._moment_grid(rows, left, total_weight)
         cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
-        by_block = {"classes": self.classes, "factors": layout.by_block(near.T)}
-        by_block["factors"] = [each.T for each in by_block["factors"]]
+        cut = [each.T for each in layout.by_block(near.T)]
+        by_block: dict[str, list[Any]] = {"classes": self.classes, "factors": cut}
         parts = self.crew.total(
             _cells.moment_cell, cells, added, by_block, row_map=row_map, full=full, grid=grid
         )
