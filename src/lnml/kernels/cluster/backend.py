@@ -193,7 +193,8 @@ class ClusterKernels(SoftmaxOperations):
             exact=left.matrix is None,
             grid=grid,
         )
-        return np.asarray(np.sum(parts, axis=0))
+        nothing = np.zeros((2, left.width(rows.width), rows.width))
+        return np.asarray(np.sum(parts, axis=0)) if parts else nothing
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         targets = self.pattern(working.targets)
