@@ -92,8 +92,9 @@ def test_weights_of_pairs_of_classes_and_of_rows(dtype, by_class, shared, weight
 def test_edges_without_pairs():
     X, y = sorted_blobs(1, [6, 5], 3)
     device = device_kernels()
+    points = device.points(X, class_start(y))
     nobody = device.pattern(Pattern(np.zeros(12, np.int64), np.zeros(0, np.int32)))
-    found = device.edge_scatter(device.points(X, class_start(y)), [Edge(nobody, shared=True)])
+    found = device.edge_scatter(points, [Edge(nobody, shared=True)])
     np.testing.assert_array_equal(found.matrix, np.zeros((3, 3)))
     np.testing.assert_array_equal(found.squares, np.zeros(3))
 
