@@ -91,11 +91,12 @@ def pytest_collection_modifyitems(items):
     on_cluster = set()
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
-        device, name = values.get("device"), (item.path, item.originalname)
+        device = values.get("device")
         if device == "torch:cpu" and any(_in(folder, item.path) for folder in REPEATED):
             item.add_marker("extras")
-        # Of each test on the cluster the first case is no extra.
-        if device == "cluster" and name in on_cluster:
-            item.add_marker("extras")
         if device == "cluster":
-            on_cluster.add(name)
+            # Of each test there, the first case in each precision is no extra.
+            case = (item.path, item.originalname, values.get("dtype"))
+            if case in on_cluster:
+                item.add_marker("extras")
+            on_cluster.add(case)
