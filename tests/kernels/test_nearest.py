@@ -31,41 +31,37 @@ def labels_of(class_sizes):
     return np.repeat(np.arange(len(class_sizes)), class_sizes)
 
 
-LATTICES = given(
-    seed=st.integers(0, 2**32 - 1),
-    class_sizes=st.lists(st.integers(1, 25), min_size=1, max_size=4),
-    n_features=st.integers(1, 3),
-    k=st.integers(1, 8),
-    dtype=st.sampled_from(DTYPES),
-)
+def check_lattices(device, nearest, allowed):
+    """Ties go to the lowest index among the pairs that are allowed."""
 
-
-def test_ties_of_partners_go_to_the_lowest_index(device):
     @examples(device, 150)
-    @LATTICES
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        class_sizes=st.lists(st.integers(1, 25), min_size=1, max_size=4),
+        n_features=st.integers(1, 3),
+        k=st.integers(1, 8),
+        dtype=st.sampled_from(DTYPES),
+    )
     def check(seed, class_sizes, n_features, k, dtype):
         y = labels_of(class_sizes)
         Z = lattice(seed, y.size, n_features, levels=3)
         kernels, embedding = embedded(Z, y, dtype)
-        expected = brute_force_nearest(squared_distances(Z), same_class(y), k)
-        assert_same_neighbors(partners(kernels, embedding, k), expected, rtol=0)
+        expected = brute_force_nearest(squared_distances(Z), allowed(y), k)
+        assert_same_neighbors(nearest(kernels, embedding, k), expected, rtol=0)
 
     check()
+
+
+def test_ties_of_partners_go_to_the_lowest_index(device):
+    check_lattices(device, partners, same_class)
 
 
 @QUERIES
 def test_ties_of_queries_go_to_the_lowest_index(device):
-    @examples(device, 150)
-    @LATTICES
-    def check(seed, class_sizes, n_features, k, dtype):
-        y = labels_of(class_sizes)
-        Z = lattice(seed, y.size, n_features, levels=3)
-        kernels, embedding = embedded(Z, y, dtype)
-        everybody = np.ones((y.size, y.size), dtype=bool)
-        expected = brute_force_nearest(squared_distances(Z), everybody, k)
-        assert_same_neighbors(kernels.nearest(embedding, Z, k), expected, rtol=0)
+    def own_rows(kernels, embedding, k):
+        return kernels.nearest(embedding, embedding.coordinates, k)
 
-    check()
+    check_lattices(device, own_rows, lambda y: np.ones((y.size, y.size), dtype=bool))
 
 
 @pytest.mark.parametrize("seed", range(5))
