@@ -12,7 +12,7 @@ OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
 help:
 	@echo 'make test         lint, unit and test-oldest'
 	@echo 'make unit         all tests but the extras, and doctests'
-	@echo 'make test-extras  what make test leaves out: whole-library repetitions on torch'
+	@echo 'make test-extras  what make test leaves out: repetitions on torch and on a cluster'
 	@echo 'make lint         ruff check, ruff format --check, mypy, and the layers'
 	@echo 'make format       let ruff fix and format the code'
 	@echo 'make test-oldest  estimators, neighbourhoods and command line on constraints/oldest.txt'

@@ -1,9 +1,11 @@
 """What all tests share: the devices, and which repetitions are left to ``make test-extras``."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from cluster import start
 from hypothesis import settings
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
@@ -22,6 +24,11 @@ except ModuleNotFoundError:
     # So in the environment of the oldest versions; tests/kernels/test_devices.py insists on torch.
     torch = None
 
+try:
+    import distributed
+except ModuleNotFoundError:
+    distributed = None
+
 # The same examples every time, and no test measures time.
 settings.register_profile("lnml", derandomize=True, deadline=None)
 settings.load_profile("lnml")
@@ -35,10 +42,38 @@ if torch is not None:
 REPEATED = ("estimators", "learning", "solvers")
 
 
-@pytest.fixture(scope="module", params=DEVICES)
+def _in(folder, path):
+    return Path(__file__).parent / folder in path.parents
+
+
+def _works_on_a_cluster(definition):
+    """Whether a test of the device is also one of the cluster: not all operations are there."""
+    if distributed is None or not _in("kernels", definition.path):
+        return False
+    return definition.get_closest_marker("one_machine") is None
+
+
+def pytest_generate_tests(metafunc):
+    """Run tests that use the device once for each."""
+    if "device" in metafunc.fixturenames:
+        more = ["cluster"] if _works_on_a_cluster(metafunc.definition) else []
+        metafunc.parametrize("device", [*DEVICES, *more], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="session")
+def cluster_client():
+    """Two workers in this process. Others do not see them: they are no default."""
+    with start(2) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
 def device(request):
     """Data without a device of their own are worked on by this one."""
-    with pytest.MonkeyPatch.context() as patch:
+    with ExitStack() as stack:
+        if request.param == "cluster":
+            stack.enter_context(request.getfixturevalue("cluster_client").as_current())
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(lnml.kernels, "HOST_DEVICE", request.param)
         yield request.param
 
@@ -53,8 +88,15 @@ def one_torch_thread():
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark the extras, before ``-m`` selects by marks."""
-    folders = [Path(__file__).parent / name for name in REPEATED]
+    on_cluster = set()
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
-        if values.get("device") == "torch:cpu" and set(folders) & set(item.path.parents):
+        device = values.get("device")
+        if device == "torch:cpu" and any(_in(folder, item.path) for folder in REPEATED):
             item.add_marker("extras")
+        if device == "cluster":
+            # Of each test there, the first case in each precision is no extra.
+            case = (item.path, item.originalname, values.get("dtype"))
+            if case in on_cluster:
+                item.add_marker("extras")
+            on_cluster.add(case)

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from unittest.mock import patch
 
 import numpy as np
+from hypothesis import settings
 from sklearn import config_context
 
 from lnml.core.neighborhoods import Neighborhoods
@@ -84,21 +85,41 @@ class HostKernels:
 
 def host_kernels():
     """Kernels of the device under test, with NumPy arrays on both sides."""
+    kernels = device_kernels()
+    return HostKernels(kernels) if type(kernels).__name__ == "TorchKernels" else kernels
+
+
+def device_kernels():
+    """Kernels of the device under test, which take NumPy data and keep what they hold of them."""
     kernels = get_kernels()
-    return kernels if type(kernels).__name__ == "CPUKernels" else HostKernels(kernels)
+    if not kernels.remote:
+        return kernels
+    from cluster_devices import ClusterHost
+
+    return ClusterHost(kernels)
+
+
+def examples(device, most):
+    """Settings of hypothesis: fewer examples on a cluster, where each call takes a while."""
+    return settings(max_examples=4 if device == "cluster" else most)
 
 
 @contextmanager
 def room_for(kernels, n_pairs):
-    """Give these kernels room for so many pairs of a working set, and no more."""
+    """Give these kernels room for so many pairs of a working set, and no more.
+
+    Yields how many these are: workers of a cluster have equal shares.
+    """
     kernels = getattr(kernels, "kernels", kernels)
-    with config_context(working_memory=(n_pairs + 0.5) * PAIR_BYTES / 2**20):
+    n_workers = len(kernels.crew.workers()) if kernels.remote else 1
+    share = n_pairs // n_workers
+    with config_context(working_memory=(share + 0.5) * PAIR_BYTES / 2**20):
         if not hasattr(kernels, "free"):
-            yield
+            yield share * n_workers
             return
         # What a GPU may take is a share of what is free.
         from lnml.kernels.torch import device
 
         free = (n_pairs + 0.5) * device.PAIR_BYTES / device.PAIR_SHARE
         with patch.object(kernels, "free", free):
-            yield
+            yield n_pairs

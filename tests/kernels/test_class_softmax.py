@@ -3,7 +3,8 @@
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given, settings
+from devices import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from toy_data import embedded, lattice, neighborhoods, sorted_blobs
 
@@ -73,18 +74,22 @@ def test_rows_far_from_all_others(dtype, offset, rtol):
     assert (np.abs(kernels.softmax_costs(embedding, nearest) - costs) <= atol).all()
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
-def test_any_scale_with_ties_and_duplicates(seed, log_scale):
-    Z = 10.0**log_scale * lattice(seed, 40, 2, levels=6)
-    y = np.sort(np.random.default_rng(seed).integers(0, 3, 40))
-    y = np.unique(y, return_inverse=True)[1]
-    kernels, embedding = embedded(Z, y)
-    expected_total, _, expected = dense(embedding, y)
-    total, found = kernels.class_softmax(embedding, full=True)
-    rounding = 1e-12 + 100 * np.finfo(float).eps * (Z**2).sum(axis=1).max()
-    assert total == pytest.approx(expected_total, abs=40 * rounding)
-    np.testing.assert_allclose(found, expected, atol=rounding * (1.0 + np.abs(Z).max() ** 2) * 40)
+def test_any_scale_with_ties_and_duplicates(device):
+    @examples(device, 40)
+    @given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
+    def check(seed, log_scale):
+        Z = 10.0**log_scale * lattice(seed, 40, 2, levels=6)
+        y = np.sort(np.random.default_rng(seed).integers(0, 3, 40))
+        y = np.unique(y, return_inverse=True)[1]
+        kernels, embedding = embedded(Z, y)
+        expected_total, _, expected = dense(embedding, y)
+        total, found = kernels.class_softmax(embedding, full=True)
+        rounding = 1e-12 + 100 * np.finfo(float).eps * (Z**2).sum(axis=1).max()
+        assert total == pytest.approx(expected_total, abs=40 * rounding)
+        atol = rounding * (1.0 + np.abs(Z).max() ** 2) * 40
+        np.testing.assert_allclose(found, expected, atol=atol)
+
+    check()
 
 
 @pytest.mark.parametrize("offset", [0, 40])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from devices import host_kernels
+from devices import examples, host_kernels
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,17 +30,21 @@ def rows_of(kind, rng):
 KINDS = st.sampled_from(["offset", "code", "positive", "sparse", "mixed"])
 
 
-@given(st.lists(KINDS, min_size=1, max_size=5), st.integers(0, 10**6), st.booleans())
-def test_differences_of_training_rows_are_those_of_the_data(kinds, seed, narrow):
-    rng = np.random.default_rng(seed)
-    X = np.stack([rows_of(kind, rng) for kind in kinds], axis=1)
-    X = X.astype(np.float32 if narrow else np.float64)
-    order = rng.permutation(10)
-    points = host_kernels().points(X, START, order)
-    assert points.data.dtype == X.dtype
-    assert not points.far
-    X, found = X[order].astype(np.longdouble), points.data.astype(np.longdouble)
-    np.testing.assert_array_equal(found[:, None] - found, X[:, None] - X)
+def test_differences_of_training_rows_are_those_of_the_data(device):
+    @examples(device, 100)
+    @given(st.lists(KINDS, min_size=1, max_size=5), st.integers(0, 10**6), st.booleans())
+    def check(kinds, seed, narrow):
+        rng = np.random.default_rng(seed)
+        X = np.stack([rows_of(kind, rng) for kind in kinds], axis=1)
+        X = X.astype(np.float32 if narrow else np.float64)
+        order = rng.permutation(10)
+        points = host_kernels().points(X, START, order)
+        assert points.data.dtype == X.dtype
+        assert not points.far
+        X, found = X[order].astype(np.longdouble), points.data.astype(np.longdouble)
+        np.testing.assert_array_equal(found[:, None] - found, X[:, None] - X)
+
+    check()
 
 
 def test_a_common_offset_is_taken_away():
@@ -48,6 +52,13 @@ def test_a_common_offset_is_taken_away():
     X[:, 1] *= -1.0
     points = host_kernels().points(X, START, np.arange(10))
     assert np.abs(points.data).max() < 10.0
+
+
+def test_data_that_are_not_to_be_learned_from_stay_as_they_are():
+    X = 1e6 + np.random.default_rng(0).standard_normal((10, 2))
+    points = host_kernels().points(X, START)
+    np.testing.assert_array_equal(points.data, X)
+    assert points.rounding is None
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -84,7 +95,8 @@ def test_columns_in_other_units(dtype, wide, given):
     assert found.data.dtype == (np.float64 if wide else dtype)
     expected = X.astype(float) - (0.0 if shift is None else shift)
     expected /= 1.0 if scale is None else scale
-    np.testing.assert_array_equal(found.data, expected.astype(found.data.dtype))
+    # To divide by a scale, or to multiply by its inverse, are both right.
+    np.testing.assert_allclose(found.data, expected, rtol=2 * np.finfo(found.data.dtype).eps)
 
 
 def test_a_wide_map_keeps_digits_that_the_data_have_no_room_for():

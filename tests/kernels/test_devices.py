@@ -5,28 +5,31 @@ import sys
 import numpy as np
 import pytest
 import torch
-from conftest import DEVICES
+from conftest import DEVICES, distributed
 from toy_data import blobs
 
 from lnml import LMNN, MMC, NCA, estimate_memory
 from lnml.kernels import device_of, get_kernels
+from lnml.kernels.cluster import ClusterKernels
 from lnml.kernels.cpu import CPUKernels
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.torch import TorchKernels
 from lnml.kernels.torch import device as torch_device
 
 
-def test_both_implementations_are_tested():
-    """Nothing is skipped silently where torch is missing."""
+def test_all_implementations_are_tested():
+    """Nothing is skipped silently where torch or distributed are missing."""
     assert {"cpu", "torch:cpu"} <= set(DEVICES)
+    assert distributed is not None
 
 
 def test_every_operation_of_the_protocol_is_there():
     """Implementations derive from the protocol, whose own methods do nothing."""
     operations = {name for name in vars(Kernels) if not name.startswith("_")} - {"remote"}
     assert 20 < len(operations) <= 25
-    for implementation in (CPUKernels, TorchKernels):
-        assert operations <= set(vars(implementation))
+    for implementation in (CPUKernels, TorchKernels, ClusterKernels):
+        for name in operations:
+            assert getattr(implementation, name) is not getattr(Kernels, name), name
 
 
 def test_a_device_is_chosen_by_name_or_by_the_data():

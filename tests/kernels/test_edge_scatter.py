@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from devices import host
+from devices import device_kernels, host
 from toy_data import class_start, sorted_blobs
 
 from lnml.core.pairs import Edge, Pattern
-from lnml.kernels import get_kernels
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -50,7 +49,7 @@ def test_within_its_error(dtype, offset):
     X, y = sorted_blobs(0, [900, 700], 5)
     X = (X + offset).astype(dtype)
     rng = np.random.default_rng(1)
-    device = get_kernels()
+    device = device_kernels()
     points = device.points(X, class_start(y))
     first, second = patterns(rng, len(y), (3, 5))
     weights = rng.uniform(0.0, 2.0, second.size)
@@ -69,7 +68,7 @@ def test_weights_of_pairs_of_classes_and_of_rows(dtype, by_class, shared, weight
     X, y = sorted_blobs(1, [60, 1, 40], 4)
     X = X.astype(dtype)
     rng = np.random.default_rng(2)
-    device = get_kernels()
+    device = device_kernels()
     points = device.points(X, class_start(y))
     pattern = uneven(rng, len(y))
     assert 0 in np.diff(pattern.indptr)
@@ -92,15 +91,17 @@ def test_weights_of_pairs_of_classes_and_of_rows(dtype, by_class, shared, weight
 
 def test_edges_without_pairs():
     X, y = sorted_blobs(1, [6, 5], 3)
-    device = get_kernels()
+    device = device_kernels()
+    points = device.points(X, class_start(y))
     nobody = device.pattern(Pattern(np.zeros(12, np.int64), np.zeros(0, np.int32)))
-    found = device.edge_scatter(device.points(X, class_start(y)), [Edge(nobody, shared=True)])
+    found = device.edge_scatter(points, [Edge(nobody, shared=True)])
     np.testing.assert_array_equal(found.matrix, np.zeros((3, 3)))
     np.testing.assert_array_equal(found.squares, np.zeros(3))
 
 
 def test_the_total_weight_of_an_edge():
-    device = get_kernels()
+    device = device_kernels()
+    device.points(np.eye(50), np.array([0, 50]))
     pattern = device.pattern(uneven(np.random.default_rng(3), 50))
     sizes = np.diff(host(pattern).indptr)
     assert Edge(pattern, factor=0.5).total == 0.5 * sizes.sum()

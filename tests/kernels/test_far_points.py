@@ -19,6 +19,8 @@ pytestmark = pytest.mark.usefixtures("device")
 CODE = 1e8
 COMPONENTS = np.array([[1.0, 0.5, 0.0, 0.2], [0.3, -1.0, 0.4, 0.0], [-0.7, 0.1, 0.2, 0.5]])
 SIZES = [[40, 1, 60], [300, 250]]
+ROOTS = pytest.mark.one_machine("MMC, which needs sums of roots, is not fitted on a cluster")
+PRODUCTS = pytest.mark.one_machine("a cluster takes products for far points: docs/cluster.md")
 
 
 def far(embedding):
@@ -115,6 +117,7 @@ def check_roots(kernels, embedding, y, rtol):
     assert_close(found / size / size[:, None], expected / size / size[:, None], rtol)
 
 
+@PRODUCTS
 @pytest.mark.parametrize("class_sizes", SIZES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_softmax_of_rows_with_a_code(class_sizes, dtype):
@@ -122,6 +125,7 @@ def test_softmax_of_rows_with_a_code(class_sizes, dtype):
     check_softmax(kernels, embedding, y, 1e-6)
 
 
+@ROOTS
 @pytest.mark.parametrize("class_sizes", SIZES)
 @pytest.mark.parametrize("components", [COMPONENTS, np.eye(4)], ids=["mixed", "axes"])
 def test_roots_of_rows_with_a_code(class_sizes, components):
@@ -129,6 +133,7 @@ def test_roots_of_rows_with_a_code(class_sizes, components):
     check_roots(kernels, embedding, y, 1e-6)
 
 
+@PRODUCTS
 def test_products_would_lose_them():
     """The reason for all this: without the mark the same sums are wrong."""
     kernels, embedding, _ = coded(SIZES[0])
@@ -138,21 +143,45 @@ def test_products_would_lose_them():
     assert np.abs(error).max() > 0.1
 
 
-@pytest.mark.parametrize("class_sizes", SIZES)
-@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 1e-10)])
-def test_ordinary_rows(class_sizes, dtype, rtol):
+def ordinary(class_sizes, dtype=np.float64):
+    """Rows that need not be far."""
     X, y = sorted_blobs(3, class_sizes, 4)
     kernels, embedding = embedded(X, y, dtype)
-    embedding = far(kernels.embed(embedding.points, COMPONENTS))
-    check_softmax(kernels, embedding, y, rtol)
-    check_roots(kernels, embedding, y, rtol)
+    return kernels, far(kernels.embed(embedding.points, COMPONENTS)), y
 
 
-def test_duplicates_and_ties():
+def tied():
+    """Duplicates and ties."""
     X, y = lattice(0, 120, 3), np.repeat([0, 1, 2], [50, 60, 10])
     kernels, embedding = embedded(X, y)
-    check_softmax(kernels, far(embedding), y, 1e-10)
-    check_roots(kernels, far(embedding), y, 1e-10)
+    return kernels, far(embedding), y
+
+
+@pytest.mark.parametrize("class_sizes", SIZES)
+def test_softmax_of_ordinary_rows(class_sizes):
+    check_softmax(*ordinary(class_sizes), 1e-10)
+
+
+@PRODUCTS
+@pytest.mark.parametrize("class_sizes", SIZES)
+def test_softmax_of_ordinary_rows_in_float32(class_sizes):
+    check_softmax(*ordinary(class_sizes, np.float32), 1e-10)
+
+
+@ROOTS
+@pytest.mark.parametrize("class_sizes", SIZES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_roots_of_ordinary_rows(class_sizes, dtype):
+    check_roots(*ordinary(class_sizes, dtype), 1e-10)
+
+
+def test_softmax_of_duplicates_and_ties():
+    check_softmax(*tied(), 1e-10)
+
+
+@ROOTS
+def test_roots_of_duplicates_and_ties():
+    check_roots(*tied(), 1e-10)
 
 
 def test_rows_whose_weights_underflow():
@@ -166,6 +195,7 @@ def test_rows_whose_weights_underflow():
     check_softmax(kernels, far(embedding), y, 1e-10)
 
 
+@ROOTS
 def test_identical_rows():
     kernels, embedding = embedded(np.full((6, 2), CODE), np.repeat([0, 1], 3))
     total, found = kernels.root_sums(far(embedding))
@@ -173,6 +203,7 @@ def test_identical_rows():
     np.testing.assert_array_equal(found, 0.0)
 
 
+@ROOTS
 def test_bitwise_equal_whatever_the_number_of_threads(monkeypatch):
     results = []
     for count in (1, 4):

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from devices import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import brute_force_nearest, same_class, squared_distances
 from scipy.stats import ortho_group
@@ -12,6 +13,7 @@ from toy_data import embedded, lattice, sorted_blobs
 pytestmark = pytest.mark.usefixtures("device")
 
 DTYPES = [np.float64, np.float32]
+QUERIES = pytest.mark.one_machine("queries are answered where they are, not on a cluster")
 
 
 def partners(kernels, embedding, k):
@@ -29,23 +31,37 @@ def labels_of(class_sizes):
     return np.repeat(np.arange(len(class_sizes)), class_sizes)
 
 
-@settings(max_examples=150)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    class_sizes=st.lists(st.integers(1, 25), min_size=1, max_size=4),
-    n_features=st.integers(1, 3),
-    k=st.integers(1, 8),
-    dtype=st.sampled_from(DTYPES),
-)
-def test_lattice_ties_go_to_the_lowest_index(seed, class_sizes, n_features, k, dtype):
-    y = labels_of(class_sizes)
-    Z = lattice(seed, y.size, n_features, levels=3)
-    kernels, embedding = embedded(Z, y, dtype)
-    D = squared_distances(Z)
-    own = partners(kernels, embedding, k)
-    assert_same_neighbors(own, brute_force_nearest(D, same_class(y), k), rtol=0)
-    every = kernels.nearest(embedding, Z, k)
-    assert_same_neighbors(every, brute_force_nearest(D, np.ones(D.shape, dtype=bool), k), rtol=0)
+def check_lattices(device, nearest, allowed):
+    """Ties go to the lowest index among the pairs that are allowed."""
+
+    @examples(device, 150)
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        class_sizes=st.lists(st.integers(1, 25), min_size=1, max_size=4),
+        n_features=st.integers(1, 3),
+        k=st.integers(1, 8),
+        dtype=st.sampled_from(DTYPES),
+    )
+    def check(seed, class_sizes, n_features, k, dtype):
+        y = labels_of(class_sizes)
+        Z = lattice(seed, y.size, n_features, levels=3)
+        kernels, embedding = embedded(Z, y, dtype)
+        expected = brute_force_nearest(squared_distances(Z), allowed(y), k)
+        assert_same_neighbors(nearest(kernels, embedding, k), expected, rtol=0)
+
+    check()
+
+
+def test_ties_of_partners_go_to_the_lowest_index(device):
+    check_lattices(device, partners, same_class)
+
+
+@QUERIES
+def test_ties_of_queries_go_to_the_lowest_index(device):
+    def own_rows(kernels, embedding, k):
+        return kernels.nearest(embedding, embedding.coordinates, k)
+
+    check_lattices(device, own_rows, lambda y: np.ones((y.size, y.size), dtype=bool))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -102,6 +118,7 @@ def test_short_rows_are_filled():
     assert not (indices == np.arange(y.size)[:, None]).any()
 
 
+@QUERIES
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_queries_see_all_rows(dtype):
     y = labels_of([30, 1, 20])
@@ -114,6 +131,7 @@ def test_queries_see_all_rows(dtype):
     assert_same_neighbors(found, expected, rtol=0)
 
 
+@QUERIES
 def test_more_queries_neighbors_than_rows():
     Z, y = sorted_blobs(0, [2, 2], 2)
     kernels, embedding = embedded(Z, y)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from devices import host, host_kernels
+from devices import device_kernels, host, host_kernels
 from toy_data import sorted_blobs
 
 from lnml.core.pairs import Pattern
-from lnml.kernels import get_kernels
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -89,8 +88,11 @@ def test_weights_of_rows_and_classes(same, other, dtype):
 @pytest.mark.parametrize("class_sizes", [[250, 1, 0, 199], [450], [3] * 150])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_more_rows_than_a_tile(class_sizes, dtype, device, monkeypatch):
-    folder = "cpu" if device == "cpu" else "torch"
-    monkeypatch.setattr(f"lnml.kernels.{folder}.columns._ROWS_PER_TILE", 64)
+    rows_per_tile = {
+        "cpu": "cpu.columns._ROWS_PER_TILE",
+        "cluster": "cluster.layout.BLOCK_ROWS",
+    }.get(device, "torch.columns._ROWS_PER_TILE")
+    monkeypatch.setattr(f"lnml.kernels.{rows_per_tile}", 64)
     X, y = data_of(class_sizes, 2, dtype)
     rng = np.random.default_rng(2)
     same, other = (some_weights(kind, class_sizes, rng) for kind in ("row", "class"))
@@ -129,7 +131,7 @@ def test_the_scatter_of_classes_does_not_feel_how_far_they_are_apart(dtype, gap)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_values_of_rows_on_the_device(dtype):
     X, y = data_of(SIZES, dtype=dtype)
-    kernels = get_kernels()
+    kernels = device_kernels()
     points = kernels.points(X, starts(SIZES))
     ring = Pattern(np.arange(y.size + 1), np.roll(np.arange(y.size, dtype=np.int32), 1))
     embedding = kernels.embed(points, 0.3 * np.eye(3))

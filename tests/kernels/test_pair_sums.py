@@ -130,7 +130,7 @@ def test_softmax_moments(class_sizes, dtype, rtol, all_rows):
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
 def test_softmax_where_the_nearest_row_is_in_another_block(dtype, rtol, scale):
     """Pairs of near rows, far from all others, half of the data apart."""
-    half = 700
+    half = 450
     X = np.tile(np.arange(half)[:, None] * np.array([1.0, 0.5]), (2, 1))
     X[half:, 0] += 0.125
     kernels, embedding = embedded(scale * X, np.zeros(2 * half, dtype=int), dtype)

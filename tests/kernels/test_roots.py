@@ -7,7 +7,10 @@ from toy_data import embedded, lattice, sorted_blobs
 
 from lnml.kernels.cpu import threads
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [
+    pytest.mark.usefixtures("device"),
+    pytest.mark.one_machine("MMC, which needs sums of roots, is not fitted on a cluster"),
+]
 
 SIZES = [30, 1, 45]
 MANY = [700, 3, 900, 80]

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from devices import host, room_for
+from devices import device_kernels, host, room_for
 from oracles import nearest_targets, other_class, squared_distances
 from toy_data import class_start, embedded, lattice, neighborhoods, pattern_matrix, sorted_blobs
 
 from lnml.core.pairs import TooManyPairs
-from lnml.kernels import get_kernels
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -156,10 +155,10 @@ def test_too_many_pairs():
     assert size > 1
     with room_for(kernels, size):
         assert kernels.within(embedding, radius).found.size == size
-    with room_for(kernels, size - 1):
-        with pytest.raises(TooManyPairs, match=f"more than {size - 1:,} pairs") as raised:
+    with room_for(kernels, size - 1) as most:
+        with pytest.raises(TooManyPairs, match=f"more than {most:,} pairs") as raised:
             kernels.within(embedding, radius)
-        assert raised.value.most == size - 1
+        assert raised.value.most == most
         assert kernels.within(embedding, radius, limited=False).found.size == size
 
 
@@ -167,7 +166,7 @@ def test_too_many_pairs():
 def searched():
     """Kernels with what they hold on the device: an embedding, a radius, and a search."""
     Z, y = sorted_blobs(7, [40, 1, 50], 3)
-    kernels = get_kernels()
+    kernels = device_kernels()
     embedding = kernels.embed(kernels.points(Z, class_start(y)), np.eye(3))
     targets = kernels.pattern(neighborhoods(nearest_targets(squared_distances(Z), y, 2)))
     radius = kernels.distances(embedding, targets, longest=True) + 1.0

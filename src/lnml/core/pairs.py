@@ -165,8 +165,9 @@ class Hinge(NamedTuple):
         Sum of the maximising a.
     n_active : int
         Number of triplets with h > 0.
-    target_hinge : pair values of the targets
-        Sum of max(0, h) over the triplets of a target pair.
+    target_hinge : pair values of the targets, or None
+        Sum of max(0, h) over the triplets of a target pair. It may be left out if a moment was
+        asked for.
     moment : ndarray of shape (r, d) or (d, d), or None
         The sum over slopes that was asked for.
     """

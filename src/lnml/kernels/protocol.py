@@ -54,7 +54,7 @@ class Kernels(Protocol):
 
         A common offset would cost digits of what is learned, so with ``order`` it is taken
         away: in a column whose values have one sign, the longest at most twice the shortest,
-        the value nearest to the mean is subtracted. No such difference is rounded. Other
+        one of its values is subtracted. No such difference is rounded. Other
         columns stay as they are: their offset is no longer than their range. So
         differences of rows are those of the data.
         """
@@ -166,6 +166,7 @@ class Kernels(Protocol):
         ``moment`` asks for V^T Lap(W + W^T) data, W = the slopes at target pairs minus those
         at candidates, in float64: V are the "coordinates" (r x d; products of float32 data may
         be float32, enough for a gradient) or the "data" (d x d; enough for a certificate).
+        Hinges of single target pairs are promised without a moment only.
         """
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:

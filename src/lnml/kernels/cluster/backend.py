@@ -157,14 +157,11 @@ class ClusterKernels(SoftmaxOperations):
         given: dict[str, Any],
     ) -> Hinge:
         """Return sums of hinges by target pair, and no moment."""
-        totals, hinges = np.zeros(4), np.zeros(targets.size)
         parts: dict[Cell, Any] = {}
         for found in self.crew.total(_cells.hinge_cell, cells, _cells.by_cell, by_block, **given):
             parts.update(found)
-        for cell in sorted(parts):
-            totals += parts[cell].totals
-            for (block, _), own in zip(ways(cell), parts[cell].hinges, strict=True):
-                hinges[targets.range(block)] += own
+        totals = sum((parts[cell].totals for cell in sorted(parts)), np.zeros(4))
+        hinges = _by_target({cell: part.hinges for cell, part in parts.items()}, targets)
         smoothed, exact, slope_sum, n_active = totals.tolist()
         return Hinge(smoothed, exact, slope_sum, int(n_active), hinges)
 
@@ -193,7 +190,8 @@ class ClusterKernels(SoftmaxOperations):
             exact=left.matrix is None,
             grid=grid,
         )
-        return np.asarray(np.sum(parts, axis=0))
+        nothing = np.zeros((2, left.width(rows.width), rows.width))
+        return np.asarray(np.sum(parts, axis=0)) if parts else nothing
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         targets = self.pattern(working.targets)
@@ -205,14 +203,31 @@ class ClusterKernels(SoftmaxOperations):
         return self._multipliers(self.crew.keep(_cells.slopes_cell, cells))
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> Any:
-        search = self.within(embedding, radius, limited=False)
-        return self.hinge(embedding, self.working_set(targets, search.found), 0.0).target_hinge
+        known, layout, rows = self.pattern(targets), self.layout, embedding.coordinates
+        by_block = self._targets_by_block(known, self.distances(embedding, known))
+        by_block |= {"classes": self.classes, "radius": layout.by_block(radius)}
+        cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
+        parts: dict[Cell, Any] = {}
+        for found in self.crew.total(
+            _cells.target_hinges, cells, _cells.by_cell, by_block, row_map=rows.map
+        ):
+            parts.update(found)
+        return _by_target(parts, known)
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:
         raise NotImplementedError("MMC is not fitted on a cluster")
 
     def length_sums(self, points: Points, components: np.ndarray) -> tuple[float, np.ndarray]:
         raise NotImplementedError("MMC is not fitted on a cluster")
+
+
+def _by_target(parts: dict[Cell, list[np.ndarray]], targets: HostPairs) -> np.ndarray:
+    """Sum what cells have for the target pairs of their blocks."""
+    found = np.zeros(targets.size)
+    for cell in sorted(parts):
+        for (block, _), own in zip(ways(cell), parts[cell], strict=True):
+            found[targets.range(block)] += own
+    return found
 
 
 def _host_sums(

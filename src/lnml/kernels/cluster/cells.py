@@ -179,6 +179,19 @@ def hinge_cell(
     return worker_tiles().hinge(rows.mapped(row_map), rows.placed(), triplets, gamma, moment)
 
 
+def target_hinges(
+    rows: CellRows,
+    starts: dict[int, np.ndarray],
+    lengths: dict[int, np.ndarray],
+    classes: dict[int, ClassCounts],
+    radius: dict[int, np.ndarray],
+    row_map: RowMap,
+) -> list[np.ndarray]:
+    """Return sums of max(0, h) for the target pairs of each block; candidates are not kept."""
+    found = search(rows, classes, radius, row_map, None)
+    return hinge_cell(rows, starts, lengths, found, None, row_map, 0.0, "").hinges
+
+
 class HingeSum(NamedTuple):
     """Sums over the triplets of some cells: they have the same bits in any grouping.
 

@@ -158,13 +158,19 @@ class Crew:
         futures = list(futures)
         alone_since = None
         while True:
+            failed: list[Any] = []
             try:
                 wait(futures, timeout=POLL_SECONDS)
-                return list(self.client.gather(futures))
+                failed = [future for future in futures if future.status == "error"]
+                if not failed:
+                    return list(self.client.gather(futures))
             except TimeoutError:
                 pass
             except (CancelledError, CommClosedError, OSError) as error:
                 raise ClusterLost("the scheduler of the cluster is gone: fit again") from error
+            if failed:
+                # Outside of the try: a task may raise an OSError or TimeoutError of its own.
+                failed[0].result()
             if self.client.status not in ("running", "connecting", "newly-created"):
                 raise ClusterLost("the connection to the cluster is closed: fit again")
             if self._alive():

@@ -65,7 +65,6 @@ class RowOperations(Kernels):
         self.layout = Layout.of(np.asarray(class_start, dtype=np.int64))
         self.codes = [self.layout.codes(block) for block in range(self.layout.n_blocks)]
         self.classes = [np.unique(codes, return_counts=True) for codes in self.codes]
-        order = np.arange(self.layout.n_rows) if order is None else order
         self.crew.assign(self.layout)
         placed = Placed(self.crew, data, self.layout, order)
         self.sample = placed.sample
@@ -99,8 +98,7 @@ class RowOperations(Kernels):
             )
             for b, place in zip(blocks, places, strict=True)
         ]
-        width = rows.width if row_map.matrix is None else row_map.matrix.shape[1]
-        out = np.empty((indices.size, width))
+        out = np.empty((indices.size, row_map.width(rows.width)))
         for place, found in zip(places, self.crew.results(futures), strict=True):
             out[place] = found
         return out

@@ -25,27 +25,28 @@ class Placed:
         Rows as they were given, in chunks of rows.
     layout : Layout
         Blocks of the rows in class order.
-    order : ndarray of int, shape (n,)
-        Row of X that stands at each position.
+    order : ndarray of int, shape (n,), or None
+        Row of X that stands at each position. None if the rows are in class order, and not to
+        be learned from: nothing is taken away then, and nothing is refused but what is not finite.
 
     Attributes
     ----------
     blocks : list of futures
-        The rows of each block, offsets taken away.
+        The rows of each block, offsets taken away if they are to be learned from.
     dtype : numpy.dtype
         Their type.
     columns : ndarray of shape (d,)
         Largest absolute value of every column of the blocks.
     sample : ndarray of shape (m, d)
         A few rows of the blocks, in float64.
-    rounding : ndarray of shape (2, d)
+    rounding : ndarray of shape (2, d), or None
         See :class:`lnml.core.points.Points`.
     """
 
-    def __init__(self, crew: Crew, X: Any, layout: Layout, order: np.ndarray) -> None:
+    def __init__(self, crew: Crew, X: Any, layout: Layout, order: np.ndarray | None) -> None:
         chunks = row_chunks(crew, X)
         facts = crew.results([crew.submit(_blocks.chunk_facts, chunk) for chunk in chunks])
-        check_chunks(facts, order.size)
+        check_chunks(facts, layout.n_rows)
         self.dtype: np.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         filled = [each for each in facts if each["n"]]
         ends = np.stack(
@@ -54,19 +55,20 @@ class Placed:
                 np.max([each["highest"] for each in filled], axis=0),
             ]
         ).astype(self.dtype)
-        check_range(ends)
         sample = np.concatenate([each["sample"] for each in filled]).astype(self.dtype)
-        sizes = np.abs(ends)
-        middle = np.median(np.abs(sample[:: max(1, len(sample) // SAMPLE)]), axis=0)
-        unit = 0.5 * float(np.finfo(self.dtype.name).eps)
-        self.rounding = unit * np.stack([sizes.max(axis=0), middle]).astype(np.float64)
-        # Sterbenz: the difference of two numbers is exact if neither is longer than twice the
-        # other. Any value of such a column will do.
-        exact = np.sign(ends[0]) == np.sign(ends[1])
-        exact &= 0.5 * sizes.max(axis=0) <= sizes.min(axis=0)
-        centre = np.where(exact, sample[0], np.zeros(1, self.dtype)).astype(self.dtype)
+        some = sample[:: max(1, len(sample) // SAMPLE)]
+        self.rounding: np.ndarray | None = None
+        centre = np.zeros(ends.shape[1], self.dtype)
+        if order is not None:
+            check_range(ends)
+            middle = np.median(np.abs(some), axis=0)
+            unit = 0.5 * float(np.finfo(self.dtype.name).eps)
+            self.rounding = unit * np.stack([np.abs(ends).max(axis=0), middle]).astype(np.float64)
+            centre = common_offset(ends, sample[0])
+        else:
+            order = np.arange(layout.n_rows)
         self.columns = np.abs(ends - centre).max(axis=0).astype(np.float64)
-        self.sample = (sample[:: max(1, len(sample) // SAMPLE)] - centre).astype(np.float64)
+        self.sample = (some - centre).astype(np.float64)
         self.blocks = self._assemble(crew, chunks, facts, layout, order, centre)
 
     def _assemble(
@@ -99,6 +101,18 @@ class Placed:
             crew.submit(_blocks.assemble, part, np.concatenate(place), centre, cell=(b, b))
             for b, (part, place) in enumerate(zip(parts, places, strict=True))
         ]
+
+
+def common_offset(ends: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Return what is taken from each column, given its ends (2, d) and any of the rows (d,).
+
+    Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
+    Any value of such a column will do. From others nothing is taken.
+    """
+    sizes = np.abs(ends)
+    exact = np.sign(ends[0]) == np.sign(ends[1])
+    exact &= 0.5 * sizes.max(axis=0) <= sizes.min(axis=0)
+    return np.where(exact, row, np.zeros_like(row))
 
 
 def row_chunks(crew: Crew, X: Any) -> list[Any]:

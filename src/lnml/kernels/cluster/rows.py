@@ -58,6 +58,10 @@ class RowMap(NamedTuple):
             found = found - self.offset
         return np.ascontiguousarray(found, dtype=self.dtype)
 
+    def width(self, columns: int) -> int:
+        """Return the number of columns of mapped rows, given that of the rows."""
+        return columns if self.matrix is None else self.matrix.shape[1]
+
     def reach(self, columns: np.ndarray) -> float:
         """Bound mapped values, given the largest absolute value of each column (d,)."""
         found = columns if self.shift is None else columns + np.abs(self.shift)
@@ -106,8 +110,7 @@ class ClusterRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and columns."""
-        matrix = self.map.matrix
-        return self.layout.n_rows, self.width if matrix is None else matrix.shape[1]
+        return self.layout.n_rows, self.map.width(self.width)
 
     @property
     def itemsize(self) -> int:

@@ -20,9 +20,11 @@ def carry_over(old: Multipliers, old_targets: Pattern, targets: Pattern) -> Mult
     """See :meth:`lnml.kernels.protocol.Kernels.carry_over`."""
     n = targets.indptr.size - 1
     row = np.repeat(np.arange(n), np.diff(old.indptr))
-    pair = row * n + old_targets.indices[old_targets.indptr[row] + old.slot]
+    # Rows may be a part of the data, whose partners have larger numbers.
+    width = 1 + max(int(each.indices.max(initial=0)) for each in (old_targets, targets))
+    pair = row * width + old_targets.indices[old_targets.indptr[row] + old.slot]
     new_row = np.repeat(np.arange(n), targets.sizes)
-    new_pairs = new_row * n + targets.indices
+    new_pairs = new_row * width + targets.indices
     place = np.searchsorted(new_pairs, pair)
     kept = place < new_pairs.size
     kept[kept] = new_pairs[place[kept]] == pair[kept]
