@@ -14,7 +14,6 @@ from lnml.estimators.base import (
     warm_components,
 )
 from lnml.estimators.coupled import CoupledEstimator, coupled, coupled_base
-from lnml.estimators.lmnn import LMNN
 from lnml.estimators.validation import check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
 from lnml.learning.assignment import check_sizes, warn_small_classes
@@ -145,12 +144,6 @@ class LNML(CoupledEstimator):
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
         return self._fit_from(X, y, None)
-
-    @property
-    def not_on_cluster_because(self) -> str:  # type: ignore[override]
-        """See :class:`lnml.estimators.base.MetricEstimator`: the base learner decides."""
-        base = LMNN() if self.estimator is None else self.estimator
-        return str(getattr(base, "not_on_cluster_because", "its base learner is none of lnml"))
 
     def _fit_from(self, X: Any, y: Any, start: np.ndarray | None) -> Self:
         """Learn from components (r x d); None for a warm start or the base estimator's own."""

@@ -108,6 +108,31 @@ def as_numbers(part: Any, dtype: np.dtype) -> Any:
         raise
 
 
+def settled(X: Any, n_rows: int) -> Any:
+    """Return a Dask array (n, d) that is on the workers, checked, and takes row numbers.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, d)
+        The rows; it is computed once.
+    n_rows : int
+        How many there must be.
+    """
+    # Needs distributed, which is an extra.
+    from lnml.kernels.cluster.given import Given
+
+    return Given(X, n_rows).array()
+
+
+def brought(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of an array, tensor or settled Dask array; those of Dask come here."""
+    if not is_dask(X):
+        return X[rows]
+    from lnml.kernels.cluster.given import gathered
+
+    return gathered(X[rows]).astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+
+
 def lazy_matmul(X: Any, components: np.ndarray) -> Any:
     """X @ components.T for a Dask array (n, d), computed when it is asked for."""
     whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X

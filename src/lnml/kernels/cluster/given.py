@@ -13,7 +13,7 @@ from lnml.kernels.cluster.rows import RowMap
 
 
 class Given:
-    """Chunks of rows, computed once and kept on the workers as long as this lives.
+    """Chunks of rows, computed once and kept on the workers as long as somebody holds them.
 
     Parameters
     ----------
@@ -59,3 +59,9 @@ class Given:
             for n in (each[2].size,)
         )
         return counts, means, np.sum([scatter for scatter, _ in scatters], axis=0)
+
+
+def gathered(X: Any) -> np.ndarray:
+    """Return the rows of a Dask array on the client."""
+    crew = Crew(current_client())
+    return np.asarray(crew.results([crew.client.compute(X)])[0])
