@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from lnml import LMNN, NCA
 from lnml.datasets import load_dataset
@@ -59,7 +61,13 @@ def test_fit_and_lazy_transform(client, iris, local):
     found = LMNN(tol=1e-2).fit(rows, frame(y, 2))
     np.testing.assert_allclose(found.objective_, local.objective_, rtol=1e-6)
     assert found.duality_gap_ <= found.tol
+    assert isinstance(found.target_neighbors_, sparse.csr_array)
     assert (found.target_neighbors_ != local.target_neighbors_).nnz == 0
+    assert isinstance(found.n_target_neighbors_, np.ndarray)
+    assert np.array_equal(found.n_target_neighbors_, local.n_target_neighbors_)
+    assert isinstance(found.objective_, float) and isinstance(found.history_[0], dict)
+    # Nothing of the cluster stays in what was fitted.
+    assert b"dask" not in pickle.dumps(found)
     assert list(found.feature_names_in_) == NAMES and found.n_features_in_ == 4
     lazy = found.transform(rows)
     assert isinstance(lazy, da.Array)
@@ -187,8 +195,10 @@ def test_columns_of_the_same_name(client):
         (lambda X: frame(X), np.arange(20), "one row only"),
         (lambda X: frame(X * 0 + 1), "own", "all rows of X are the same"),
         (lambda X: frame(X * 1e200), "own", "overflow"),
+        (lambda X: frame(X * 1e-200), "own", "underflow"),
+        (lambda X: frame(X.assign(z=X["x"] * 1e-200)), "own", "column 1 of X differ by"),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_bad_data_are_refused(client, rows, labels, message):
     X, y = few()
@@ -223,8 +233,6 @@ def test_pair_distances_are_lazy(client, iris, local):
 
 
 def test_chunks_of_another_library_are_refused(client):
-    from scipy import sparse
-
     X, y = few()
     chunks = da.from_array(X.to_numpy(), chunks=(10, 1)).map_blocks(sparse.csr_array)
     with pytest.raises(ValueError, match="chunks that are NumPy arrays"):

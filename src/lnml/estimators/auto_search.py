@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from lnml.core.monitor import Monitor
@@ -125,6 +126,9 @@ class CandidateSearch:
         if not self.is_sample:
             return self.fits[self.choice.best]
         self.subsamples = self._split(np.arange(self.labels.size))
+        if is_dask(self.X):
+            # These may take hours.
+            estimator = clone(estimator).set_params(verbose=monitor.verbose)
         return fit_subsamples(estimator, self.X, self.labels, self.subsamples, n_jobs=self.n_jobs)
 
     def _fitted(self, estimator: Any, X: Any, labels: np.ndarray) -> list[SubsampleFit]:

@@ -132,9 +132,9 @@ class MetricEstimator(MahalanobisMetric):
         if is_dask(given) and self.not_on_cluster_because:
             raise TypeError(
                 f"{type(self).__name__} cannot be fitted to a Dask array or DataFrame: "
-                f"{self.not_on_cluster_because}. LMNN, NCA, MCML, LNML over LMNN or MCML, and "
-                f"AutoMetric can; or give it a sample of the rows as a NumPy array "
-                f"(docs/cluster.md)"
+                f"{self.not_on_cluster_because}. LMNN, NCA, MCML, and LNML, AveragedMetric or "
+                f"AutoMetric over one of these can; or give it a sample of the rows as a NumPy "
+                f"array (docs/cluster.md)"
             )
 
     def _warn(self, learned: Learned, given: Any) -> None:
@@ -269,8 +269,9 @@ class MetricLearner(ComponentsLearner, ABC):
 
         Parameters
         ----------
-        X : array-like or torch tensor of shape (n, d)
-            Training data, float32 or float64 (others become float64).
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
+            Training data, float32 or float64 (others become float64). Rows of Dask stay on
+            their cluster (docs/cluster.md); what is learned is here, as for any other rows.
         y : array-like of shape (n,)
             Class labels.
         target_neighbors : Neighborhoods or (sparse) array of shape (n, n), optional

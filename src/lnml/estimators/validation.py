@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lnml.core.checks import largest_value
+from lnml.core.checks import refuse_overflow, refuse_tiny_columns
 from lnml.core.labels import Classes, classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
@@ -178,32 +178,6 @@ def check_classes(classes: np.ndarray, codes: np.ndarray) -> None:
         raise ValueError(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
-        )
-
-
-def refuse_overflow(name: str, values: Any) -> None:
-    """Say clearly that squares of the values would be infinite, or all zero."""
-    largest = max(float(values.max()), -float(values.min()))
-    kind = np.float32 if values.itemsize == 4 else np.float64
-    if largest > largest_value(kind):
-        raise ValueError(
-            f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
-            f"rescale it"
-        )
-    if 0.0 < largest < np.sqrt(np.finfo(kind).tiny) * 1e3:
-        raise ValueError(
-            f"{name} holds values up to {largest:.1e} only, whose squares underflow "
-            f"{kind.__name__}: rescale it"
-        )
-
-
-def refuse_tiny_columns(name: str, spread: np.ndarray) -> None:
-    """Say clearly that values of a column differ, by its spread (d,), but squares would be zero."""
-    tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
-    if tiny.size:
-        raise ValueError(
-            f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
-            f"squares of that underflow: rescale or drop it"
         )
 
 

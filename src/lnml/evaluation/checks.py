@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lnml.core.checks import check_integer, kind_of
 from lnml.errors import unknown_name
 from lnml.evaluation.store import file_name
-from lnml.kernels.dask_rows import local_labels, refuse_dask
+from lnml.learning.knn import refuse_dask
 
 FLOATS = [np.float64, np.float32]
 EXAMPLE = '{"Euclidean": None, "LMNN": LMNN()}'
@@ -28,7 +28,7 @@ def check_rows(X: Any, y: Any, methods: Mapping[str, Any]) -> tuple[Any, np.ndar
         raise ValueError(
             f"X must be a matrix of numbers, one row for each label: {reason}"
         ) from error
-    labels = column_or_1d(local_labels(y))
+    labels = column_or_1d(y)
     if len(labels) != len(values):
         raise ValueError(
             f"X has {len(values)} rows, and y has {len(labels)} labels: give one label for each row"

@@ -25,15 +25,6 @@ def known_rows(values: Any) -> int | None:
     return None if np.isnan(count) else int(count)
 
 
-def refuse_dask(name: str, X: Any) -> None:
-    """Say clearly that something needs all rows here: they are never gathered in silence."""
-    if is_dask(X):
-        raise TypeError(
-            f"{name} needs rows on this machine: give a sample of them as a NumPy array, or "
-            f"X.compute() if all fit into its memory (docs/cluster.md)"
-        )
-
-
 def columns_of(X: Any) -> Any:
     """Return what has the names of the columns: an empty pandas DataFrame, or the array itself."""
     return X._meta if is_frame(X) else X

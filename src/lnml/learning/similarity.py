@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from lnml.core.checks import kind_of
-from lnml.kernels.dask_rows import refuse_dask
 from lnml.learning.coupling import name_with_neighborhoods
+from lnml.learning.knn import refuse_dask
 
 
 def similarity_graph(
