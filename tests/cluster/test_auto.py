@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
+from joblib import parallel_config
 from learners import AUTO
 from sklearn.base import clone
 from toy_data import blobs
@@ -200,3 +204,21 @@ def test_frames(client, data, local):
     found = auto().fit(frame.clear_divisions(), dd.from_pandas(pd.Series(y), npartitions=2))
     same_choice(found, local)
     assert list(found.feature_names_in_) == ["a", "b", "c"]
+
+
+@pytest.mark.extras
+def test_a_worker_dies_during_the_search(data, local):
+    """What it held of the rows is computed again; joblib may run the search on the workers."""
+    X, y = data
+    with start(2, processes=True) as cluster, distributed.Client(cluster) as client:
+        victims = list(client.run(os.getpid).values())[:1]
+
+        def kill_once(state):
+            if victims:
+                os.kill(victims.pop(), signal.SIGKILL)
+
+        model = auto(callback=kill_once)
+        with parallel_config(backend="dask"):
+            model.fit(da.from_array(X, chunks=(30, 3)), y)
+    assert not victims
+    same_choice(model, local)

@@ -47,8 +47,8 @@ class AutoMetric(MeanMetric):
 
     Dask arrays and DataFrames are fitted on their cluster (docs/cluster.md). A sample of
     ``search_rows`` rows is brought to this machine for the comparison. The last fits, to
-    subsamples of all rows, run on the cluster. The result is that of the same rows on one
-    machine, up to rounding.
+    subsamples of all rows, run on the cluster. The choice is that of the same rows on one
+    machine, and so is the metric, up to rounding.
 
     Parameters
     ----------
