@@ -21,7 +21,7 @@ def known_rows(values: Any) -> int | None:
     """Return the number of rows; None where Dask would have to count them."""
     if is_frame(values):
         return None
-    count = values.shape[0] if hasattr(values, "shape") else len(values)
+    count = (values if hasattr(values, "shape") else np.asarray(values)).shape[0]
     return None if np.isnan(count) else int(count)
 
 
