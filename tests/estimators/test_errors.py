@@ -39,6 +39,7 @@ def with_entry(value):
         (X, np.where(np.arange(24) == 3, np.nan, 1.0), "y contains NaN"),
         (X, RNG.standard_normal(24), "Unknown label type"),
         (X, None, "requires y"),
+        (X, ["a", None] * 12, "or missing"),
         (sparse.csr_array(X), Y, "toarray"),
         (X + 1j, Y, "separate columns"),
         (np.full((24, 3), "red"), Y, "OneHotEncoder"),

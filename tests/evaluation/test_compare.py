@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
@@ -174,6 +175,23 @@ def test_finished_folds_are_not_repeated(tmp_path, no_warm_up):
     assert counter.read_text() == "xxxx"
     assert seen[-1] == (6, 6)
     assert again.correct("it").tolist() == first.correct("it").tolist()
+
+
+def test_workers_that_do_not_see_the_folder(tmp_path, no_warm_up):
+    """As on another machine: their results come back, and are stored here."""
+
+    class Elsewhere(FoldStore):
+        def __reduce__(self):
+            return FoldStore, (tmp_path / "of another machine",)
+
+    X, y = wine()
+    problem = Problem("wine", X, y, stratified_folds(y, 2, 0))
+    store = Elsewhere(tmp_path / "folds")
+    store.open({"data": "wine"})
+    with parallel_config(backend="multiprocessing"):
+        found = run_problem(problem, {"Euclidean": None}, store, n_jobs=2)
+    assert store.count() == 2 and not (tmp_path / "of another machine").exists()
+    assert 0.5 < found.accuracy("Euclidean") < 1.0
 
 
 def test_a_store_refuses_another_problem(tmp_path):

@@ -17,6 +17,32 @@ def largest_value(dtype: Any) -> float:
     return float(np.sqrt(np.finfo(dtype).max) / 1e3)
 
 
+def refuse_overflow(name: str, values: Any) -> None:
+    """Say clearly that squares of the values would be infinite, or all zero."""
+    largest = max(float(values.max()), -float(values.min()))
+    kind = np.float32 if values.itemsize == 4 else np.float64
+    if largest > largest_value(kind):
+        raise ValueError(
+            f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
+            f"rescale it"
+        )
+    if 0.0 < largest < np.sqrt(np.finfo(kind).tiny) * 1e3:
+        raise ValueError(
+            f"{name} holds values up to {largest:.1e} only, whose squares underflow "
+            f"{kind.__name__}: rescale it"
+        )
+
+
+def refuse_tiny_columns(name: str, spread: np.ndarray) -> None:
+    """Say clearly that values of a column differ, by its spread (d,), but squares would be zero."""
+    tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
+    if tiny.size:
+        raise ValueError(
+            f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
+            f"squares of that underflow: rescale or drop it"
+        )
+
+
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return a whole number >= least, or say what is wrong."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:

@@ -26,8 +26,10 @@ from lnml.estimators.averaged import MeanMetric, on_device
 from lnml.estimators.base import ComponentsLearner, Learned
 from lnml.estimators.coupled import coupled
 from lnml.estimators.lmnn import LMNN
-from lnml.estimators.validation import TrainingRows, check_training_data, refuse_unknown
+from lnml.estimators.validation import TrainingRows, refuse_unknown
+from lnml.kernels import get_kernels
 from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import is_dask
 from lnml.learning.assignment import Sizes, check_sizes
 from lnml.learning.coupling import Coupling
 
@@ -42,6 +44,11 @@ class AutoMetric(MeanMetric):
     mean over the subsamples, so that nothing is fitted twice.
     Scale the columns first, for example with :class:`sklearn.preprocessing.StandardScaler`.
     docs/generalisation.md shows what to expect.
+
+    Dask arrays and DataFrames are fitted on their cluster (docs/cluster.md). A sample of
+    ``search_rows`` rows is brought to this machine for the comparison. The last fits, to
+    subsamples of all rows, run on the cluster. The choice is that of the same rows on one
+    machine, and so is the metric, up to rounding.
 
     Parameters
     ----------
@@ -66,13 +73,15 @@ class AutoMetric(MeanMetric):
         Number of subsamples, at least 2. Each leaves out another part of the rows.
     search_rows : int or None, default=10000
         Candidates are compared on so many rows at most, a stratified sample. The chosen one is
-        then fitted to subsamples of all rows. None for all.
+        then fitted to subsamples of all rows. None for all; of Dask data 20,000, because the
+        sample is brought to this machine. It depends on labels and ``random_state`` alone.
     max_rounds : int, default=10
         Most rounds of LNML in a fit.
     tol : float, default=1e-2
         Largest relative duality gap of a fit.
     n_jobs : int, default=None
-        Processes over the fits of a candidate, as in joblib.
+        Processes over the fits of a candidate, as in joblib. The last fits to Dask data run one
+        after the other: each has the whole cluster.
     callback : callable, default=None
         Called after every candidate with a :class:`lnml.core.monitor.FitState`; return True to
         choose from the candidates so far.
@@ -97,7 +106,10 @@ class AutoMetric(MeanMetric):
     best_score_ : float
         Share of the rows left out that its nearest neighbours classify correctly.
     reason_ : str
-        The choice and why it was made, in a sentence.
+        The choice and why it was made, in a sentence; also the size of the sample, if not all
+        rows were looked at.
+    search_sample_ : ndarray of int, or None
+        Row numbers of the sample that candidates were compared on; None for all rows.
     cv_results_ : dict
         As in :class:`sklearn.model_selection.GridSearchCV`. A split is a subsample. A candidate
         that is no better than the default on the first half of the splits is not fitted to the
@@ -161,7 +173,7 @@ class AutoMetric(MeanMetric):
 
         Parameters
         ----------
-        X : array-like or torch tensor of shape (n, d)
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
             Training data, float32 or float64 (others become float64).
         y : array-like of shape (n,)
             Class labels.
@@ -173,11 +185,14 @@ class AutoMetric(MeanMetric):
         refuse_unknown(type(self).__name__, unknown, "X and y")
 
         def learn(kernels: Kernels, monitor: Monitor) -> Learned:
-            rows = check_training_data(self, X, y)
-            grid = self._grid(rows, kernels)
-            search = CandidateSearch(grid, rows, **self._settings())
-            chosen = search.run(monitor)
-            learned = self._mean(chosen, search.subsamples, rows, kernels, monitor)
+            settings, base = self._settings(), self._base(is_dask(X))
+            measured = self._measured(X, y, kernels)
+            search = CandidateSearch(measured.rows, **settings)
+            # Candidates are compared on this machine, also if the rows are on a cluster.
+            here = get_kernels() if is_dask(X) else kernels
+            grid = self._grid(base, search.sample, here)
+            chosen = search.run(grid, monitor)
+            learned = self._mean(chosen, search.subsamples, measured, monitor)
             return replace(learned, attributes=learned.attributes | search.attributes())
 
         return self._fit(X, learn)
@@ -186,14 +201,15 @@ class AutoMetric(MeanMetric):
         """Return how candidates are compared, checked."""
         names = ("n_subsamples", "n_neighbors", "search_rows", "n_jobs", "random_state")
         check_integer("n_subsamples", self.n_subsamples, 2)
+        check_integer("max_rounds", self.max_rounds, 1)
         if self.search_rows is not None:
             check_integer("search_rows", self.search_rows, 2)
         if self.n_neighbors != "auto":
             check_integer("n_neighbors", self.n_neighbors, 1)
         return {name: getattr(self, name) for name in names}
 
-    def _grid(self, rows: TrainingRows, kernels: Kernels) -> list[Candidate]:
-        """Check the parameters and return the candidates, the default first."""
+    def _base(self, on_cluster: bool) -> Any:
+        """Return the base learner, checked; one for a cluster follows the rows."""
         base = LMNN() if self.estimator is None else self.estimator
         needed = {"trace_penalty", "tol"}
         if not isinstance(base, ComponentsLearner) or not needed <= base.get_params().keys():
@@ -201,9 +217,13 @@ class AutoMetric(MeanMetric):
                 f"AutoMetric cannot use {kind_of(base)}: it needs a metric learner with a "
                 f"trace_penalty and a tol, such as LMNN(), MCML() or NCA()"
             )
-        tol = check_between("tol", self.tol, 0.0, 1.0)
-        base = on_device(clone(base).set_params(tol=tol), self.device)
+        base = clone(base).set_params(tol=check_between("tol", self.tol, 0.0, 1.0))
+        base = base.set_params(device=None) if on_cluster else on_device(base, self.device)
         base.check_parameters()
+        return base
+
+    def _grid(self, base: Any, rows: TrainingRows, kernels: Kernels) -> list[Candidate]:
+        """Check the parameters and return the candidates, the default first."""
         plan, sizes, penalties = NO_NEIGHBOURHOODS, None, None
         if can_be_coupled(base):
             coupling = coupled(clone(base), rows.X, rows.codes, kernels)
@@ -215,8 +235,7 @@ class AutoMetric(MeanMetric):
             penalties = check_penalties(self.trace_penalties)
         if sizes is not None or penalties is not None:
             plan = tuple(changed_plan(plan, sizes, penalties))
-        max_rounds = check_integer("max_rounds", self.max_rounds, 1)
-        return candidates(base, plan, max_rounds=max_rounds, tol=tol)
+        return candidates(base, plan, max_rounds=self.max_rounds, tol=base.tol)
 
     def _sizes(self, coupling: Coupling) -> list[Sizes] | None:
         """Return the given sizes of neighbourhoods, checked."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from lnml.core.monitor import Monitor
@@ -14,9 +15,15 @@ from lnml.estimators.auto_candidates import Candidate, Choice, choose, first_fit
 from lnml.estimators.cv_results import results_table
 from lnml.estimators.subsamples import SubsampleFit, fit_subsamples
 from lnml.estimators.validation import TrainingRows
+from lnml.kernels.dask_rows import brought
+from lnml.kernels.tensors import is_dask
 from lnml.learning.averages import balanced_subsamples
 from lnml.learning.votes import CANDIDATES as VOTES
 from lnml.learning.votes import choose_votes
+
+# Rows that are brought from a cluster, if the user names no number: an accuracy is then known to
+# 0.2 or 0.3 points, and a fit to them takes minutes at most.
+CLUSTER_ROWS = 20_000
 
 
 class CandidateSearch:
@@ -25,17 +32,21 @@ class CandidateSearch:
     A candidate that is no better than the default on the first half of the subsamples is not
     fitted to the others: it would have to be clearly better on all of them.
 
+    Candidates are compared on a sample of the rows where that was asked for, and always where
+    Dask has the rows. The sample depends on the labels and the seed, and on nothing else: not on
+    chunks, nor on workers.
+
     Parameters
     ----------
-    grid : list of Candidate
-        The default first.
     rows : TrainingRows
-        The data.
+        The data; a Dask array is settled (:func:`lnml.kernels.dask_rows.settled`).
     n_subsamples, n_neighbors, search_rows, n_jobs, random_state
         As in :class:`lnml.AutoMetric`, checked.
 
     Attributes
     ----------
+    sample : TrainingRows
+        The rows that candidates are compared on; those of Dask were brought here.
     subsamples : list of ndarray of int
         Row numbers of each subsample.
     choice : Choice
@@ -43,10 +54,10 @@ class CandidateSearch:
     """
 
     choice: Choice
+    grid: list[Candidate]
 
     def __init__(
         self,
-        grid: list[Candidate],
         rows: TrainingRows,
         *,
         n_subsamples: int,
@@ -55,13 +66,20 @@ class CandidateSearch:
         n_jobs: int | None,
         random_state: Any,
     ) -> None:
-        self.grid, self.n_jobs, self.count = grid, n_jobs, n_subsamples
+        self.n_jobs, self.count = n_jobs, n_subsamples
         self.X, self.codes, self.labels = rows.X, rows.codes, rows.labels[rows.codes]
         self.rng = check_random_state(random_state)
         n = self.codes.size
+        if search_rows is None:
+            search_rows = CLUSTER_ROWS if is_dask(rows.X) else n
         self.sampled = np.arange(n)
-        if search_rows is not None and search_rows < n:
+        if search_rows < n:
             self.sampled = balanced_subsamples(self.codes, 1, search_rows / n, self.rng)[0]
+        self.is_sample = self.sampled.size < n
+        self.sample = rows
+        if self.is_sample or is_dask(rows.X):
+            here = brought(rows.X, self.sampled)
+            self.sample = rows._replace(X=here, codes=self.codes[self.sampled])
         self.subsamples = self._split(self.sampled)
         self.votes = self._vote_numbers(n_neighbors)
         self.fits: dict[int, list[SubsampleFit]] = {}
@@ -87,12 +105,14 @@ class CandidateSearch:
             )
         return (int(given),)
 
-    def run(self, monitor: Monitor) -> list[SubsampleFit]:
-        """Compare all candidates; return the fits of the chosen one, none if it is Euclidean."""
-        X, labels = self.X, self.labels
-        if self.sampled.size < labels.size:
-            X, labels = X[self.sampled], labels[self.sampled]
-        for number, candidate in enumerate(self.grid):
+    def run(self, grid: list[Candidate], monitor: Monitor) -> list[SubsampleFit]:
+        """Compare candidates, the default first; return the fits of the one that is chosen.
+
+        The Euclidean metric has none.
+        """
+        self.grid = grid
+        X, labels = self.sample.X, self.labels[self.sampled]
+        for number, candidate in enumerate(grid):
             fits = self._fitted(candidate.estimator, X, labels)
             self._judge(number, fits)
             stop = monitor.step(self._record(number, fits), partial(_first_metric, fits, X))
@@ -103,9 +123,12 @@ class CandidateSearch:
         estimator = self.grid[self.choice.best].estimator
         if estimator is None:
             return []
-        if self.sampled.size == self.labels.size:
+        if not self.is_sample:
             return self.fits[self.choice.best]
         self.subsamples = self._split(np.arange(self.labels.size))
+        if is_dask(self.X):
+            # These may take hours.
+            estimator = clone(estimator).set_params(verbose=monitor.verbose)
         return fit_subsamples(estimator, self.X, self.labels, self.subsamples, n_jobs=self.n_jobs)
 
     def _fitted(self, estimator: Any, X: Any, labels: np.ndarray) -> list[SubsampleFit]:
@@ -178,9 +201,19 @@ class CandidateSearch:
             "best_index_": index,
             "best_params_": params[index],
             "best_score_": _mean(correct[0]),
-            "reason_": self.choice.reason,
+            "reason_": self.choice.reason + self._where(),
+            "search_sample_": self.sampled if self.is_sample else None,
             "n_neighbors_": self.votes[vote],
         }
+
+    def _where(self) -> str:
+        """Say what candidates were compared on, if that was not all."""
+        if not self.is_sample:
+            return ""
+        return (
+            f"; compared on {self.sampled.size:,} of the {self.labels.size:,} rows, a sample of "
+            f"every class that random_state has drawn"
+        )
 
 
 def _mean(values: np.ndarray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,9 +22,29 @@ from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
 from lnml.estimators.subsamples import SubsampleFit, covariance_of, fit_record, fit_subsamples
 from lnml.estimators.validation import TrainingRows, check_training_data, refuse_unknown
+from lnml.kernels.dask_rows import settled
 from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import is_dask
 from lnml.kernels.training import TrainingSet
 from lnml.learning.averages import balanced_subsamples, mean_components, target_shares
+
+
+class Measured(NamedTuple):
+    """Rows that subsamples are drawn from.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+        Checked. Those of Dask are on the workers, as an array that takes row numbers.
+    covariance : ndarray of shape (d, d)
+        Their covariance: a mean is taken of metrics in its units.
+    dtype : numpy.dtype
+        Type of the metric.
+    """
+
+    rows: TrainingRows
+    covariance: np.ndarray
+    dtype: np.dtype
 
 
 class MeanMetric(CoupledEstimator):
@@ -32,19 +52,26 @@ class MeanMetric(CoupledEstimator):
 
     estimators_: list[Any]
 
+    def _measured(self, X: Any, y: Any, kernels: Kernels) -> Measured:
+        """Check and measure the rows."""
+        rows = check_training_data(self, X, y)
+        if is_dask(rows.X):
+            rows = rows._replace(X=settled(rows.X, rows.codes.size))
+        training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
+        return Measured(rows, covariance_of(training), training.points.dtype)
+
     def _mean(
         self,
         fits: list[SubsampleFit],
         subsamples: list[np.ndarray],
-        rows: TrainingRows,
-        kernels: Kernels,
+        measured: Measured,
         monitor: Monitor,
     ) -> Learned:
         """Return the mean of fits to subsamples; of none, the Euclidean metric."""
-        training = TrainingSet.from_labels(rows.X, rows.codes, kernels)
-        metrics = [fit.components for fit in fits] or [np.eye(training.points.n_features)]
+        rows, covariance, dtype = measured
+        metrics = [fit.components for fit in fits] or [np.eye(len(covariance))]
         solution = Solution(
-            mean_components(metrics, covariance_of(training)),
+            mean_components(metrics, covariance),
             np.nan,
             converged=all_met(fits),
             history=monitor.history,
@@ -52,7 +79,7 @@ class MeanMetric(CoupledEstimator):
         )
         attributes = mean_attributes(fits, subsamples, len(rows.codes))
         attributes["classes_"] = rows.classes
-        return Learned(solution, training.points.dtype, attributes, limit="")
+        return Learned(solution, dtype, attributes, limit="")
 
     def certificate(self, X: Any, y: Any) -> Certificate:
         """Refuse: a mean solves no problem of its own. Each of ``estimators_`` has a proof."""
@@ -105,7 +132,8 @@ class AveragedMetric(MeanMetric):
         Share of the rows of each class in a subsample. All rows are used about equally
         often: with these defaults, each in three of the four fits.
     n_jobs : int, default=None
-        Processes over the fits, as in joblib.
+        Processes over the fits, as in joblib. Fits to Dask data run one after the other: each
+        has the whole cluster.
     callback : callable, default=None
         Called after every fit with a :class:`lnml.core.monitor.FitState`; return True to
         stop with the mean of the metrics so far.
@@ -177,7 +205,7 @@ class AveragedMetric(MeanMetric):
 
         Parameters
         ----------
-        X : array-like or torch tensor of shape (n, d)
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
             Training data, float32 or float64 (others become float64).
         y : array-like of shape (n,)
             Class labels.
@@ -191,12 +219,12 @@ class AveragedMetric(MeanMetric):
         def learn(kernels: Kernels, monitor: Monitor) -> Learned:
             count = check_integer("n_subsamples", self.n_subsamples, 1)
             share = check_between("subsample", self.subsample, 0.0, 1.0)
-            rows = check_training_data(self, X, y)
-            rng = check_random_state(self.random_state)
-            subsamples = balanced_subsamples(rows.codes, count, share, rng)
             estimator = on_device(self._estimator(), self.device)
+            measured = self._measured(X, y, kernels)
+            rows, rng = measured.rows, check_random_state(self.random_state)
+            subsamples = balanced_subsamples(rows.codes, count, share, rng)
             fits = self._fits(estimator, rows.X, rows.labels[rows.codes], subsamples, monitor)
-            return self._mean(fits, subsamples, rows, kernels, monitor)
+            return self._mean(fits, subsamples, measured, monitor)
 
         return self._fit(X, learn)
 
@@ -220,7 +248,7 @@ class AveragedMetric(MeanMetric):
     ) -> list[SubsampleFit]:
         """Fit all subsamples; report each."""
         # As many at a time as there are processes, so that a callback can stop in between.
-        step = effective_n_jobs(self.n_jobs)
+        step = 1 if is_dask(X) else effective_n_jobs(self.n_jobs)
         fits: list[SubsampleFit] = []
         for lo in range(0, len(subsamples), step):
             parts = subsamples[lo : lo + step]

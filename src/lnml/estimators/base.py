@@ -29,6 +29,7 @@ from lnml.estimators.validation import (
     refuse_unknown,
 )
 from lnml.kernels import device_of, get_kernels
+from lnml.kernels.dask_rows import known_rows
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.tensors import host_array, is_dask, is_tensor, like
 from lnml.kernels.training import TrainingSet
@@ -116,12 +117,7 @@ class MetricEstimator(MahalanobisMetric):
             Checks the input and learns. If it fails, the estimator stays as it was.
         """
         monitor = Monitor(type(self).__name__, self.verbose, self.callback)
-        if is_dask(given) and self.not_on_cluster_because:
-            raise TypeError(
-                f"{type(self).__name__} cannot be fitted to a Dask array: "
-                f"{self.not_on_cluster_because}. LMNN, NCA, MCML and LNML of these can; or give "
-                f"it a sample of the rows as a NumPy array (docs/cluster.md)"
-            )
+        self._refuse_cluster(given)
         kernels = self.kernels_for(given)
         with expected_rounding():
             with _untouched_on_failure(self), kernels.session():
@@ -130,6 +126,16 @@ class MetricEstimator(MahalanobisMetric):
                 self._store(learned, given)
             self._warn(learned, given)
         return self
+
+    def _refuse_cluster(self, given: Any) -> None:
+        """Say clearly that rows which Dask holds are of no use here."""
+        if is_dask(given) and self.not_on_cluster_because:
+            raise TypeError(
+                f"{type(self).__name__} cannot be fitted to a Dask array or DataFrame: "
+                f"{self.not_on_cluster_because}. LMNN, NCA, MCML, and LNML, AveragedMetric or "
+                f"AutoMetric over one of these can; or give it a sample of the rows as a NumPy "
+                f"array (docs/cluster.md)"
+            )
 
     def _warn(self, learned: Learned, given: Any) -> None:
         """Say what a fit could not reach, or not prove, unless the user's callback stopped it."""
@@ -161,7 +167,6 @@ class MetricEstimator(MahalanobisMetric):
         certificate : lnml.certificates.Certificate
         """
         check_is_fitted(self, "components_")
-        X = X if hasattr(X, "shape") else np.asarray(X)
         if self.certificate_ is None:
             why = "was fitted to pairs or triplets, not to rows, or to values that are too large"
             if self.duality_gap_ is None:
@@ -169,9 +174,10 @@ class MetricEstimator(MahalanobisMetric):
             raise ValueError(
                 f"there is no certificate: {type(self).__name__} {why} (docs/certificates.md)"
             )
-        if not X.shape[0] == len(y) == self._n_rows:
+        counts = known_rows(X), known_rows(y)
+        if not {*counts} <= {self._n_rows, None}:
             raise ValueError(
-                f"the fit was to {self._n_rows} rows; X has {X.shape[0]} and y has {len(y)}: "
+                f"the fit was to {self._n_rows} rows; X has {counts[0]} and y has {counts[1]}: "
                 f"give the data of the fit"
             )
         return self.certificate_
@@ -190,9 +196,7 @@ class MetricEstimator(MahalanobisMetric):
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
         self.certificate_ = learned.certificate or certificate_of(solution, learned.order)
-        rows = given if hasattr(given, "shape") else np.asarray(given)
-        # A Dask array may not know how many rows it has.
-        self._n_rows = rows.shape[0] if learned.order is None else learned.order.size
+        self._n_rows = known_rows(given) if learned.order is None else learned.order.size
         self.__dict__.update(learned.attributes)
 
     def _warn_of_limit(self, learned: Learned) -> None:
@@ -265,8 +269,9 @@ class MetricLearner(ComponentsLearner, ABC):
 
         Parameters
         ----------
-        X : array-like or torch tensor of shape (n, d)
-            Training data, float32 or float64 (others become float64).
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
+            Training data, float32 or float64 (others become float64). Rows of Dask stay on
+            their cluster (docs/cluster.md); what is learned is here, as for any other rows.
         y : array-like of shape (n,)
             Class labels.
         target_neighbors : Neighborhoods or (sparse) array of shape (n, n), optional

@@ -22,6 +22,12 @@ class CoupledEstimator(MetricEstimator):
 
     estimator: Any
 
+    @property
+    def not_on_cluster_because(self) -> str:  # type: ignore[override]
+        """See :class:`lnml.estimators.base.MetricEstimator`: the base learner decides."""
+        base = LMNN() if self.estimator is None else self.estimator
+        return str(getattr(base, "not_on_cluster_because", "its base learner is none of lnml"))
+
     def kernels_for(self, X: Any) -> Kernels:
         """Kernels of the device that is named here or by the base estimator, else of X."""
         return get_kernels(coupled_device(self.device, self.estimator, X))

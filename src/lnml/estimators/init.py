@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import null_space
 from sklearn.utils import check_random_state
 
-from lnml.kernels.tensors import discriminant_axes, principal_axes
+from lnml.kernels.axes import discriminant_axes, principal_axes
+from lnml.kernels.tensors import is_dask
 
 NAMES = ("identity", "pca", "lda", "random")
 
@@ -26,21 +27,25 @@ def initial_components(
         rng = check_random_state(random_state)
         return rng.standard_normal((n_components, d)) / np.sqrt(d)
     if init == "pca":
-        return _completed(principal_axes(X, n_components, random_state), n_components)
+        return _completed(principal_axes(X, codes, n_components, random_state), n_components)
     if init == "lda":
-        _refuse_equal_rows(X, codes)
-        return _completed(discriminant_axes(X, codes), n_components)
+        return _completed(_discriminants(X, codes), n_components)
     raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")
 
 
-def _refuse_equal_rows(X: Any, codes: np.ndarray) -> None:
-    """Say clearly that nothing varies within classes, which discriminant analysis divides by."""
-    first_rows = X[np.unique(codes, return_index=True)[1]]
-    if not (X != first_rows[codes]).any():
+def _discriminants(X: Any, codes: np.ndarray) -> np.ndarray:
+    """Return discriminant axes, or say that nothing varies within classes: they divide by it."""
+    differ = True
+    if not is_dask(X):
+        first_rows = X[np.unique(codes, return_index=True)[1]]
+        differ = bool((X != first_rows[codes]).any())
+    axes = discriminant_axes(X, codes) if differ else np.empty((0, X.shape[1]))
+    if not len(axes):
         raise ValueError(
             "init='lda' needs classes whose rows differ, and here all rows of each class are the "
             "same: use init='pca' or 'identity'"
         )
+    return axes
 
 
 def _given(init: Any, n_components: int, d: int) -> np.ndarray:

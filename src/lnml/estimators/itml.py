@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from lnml.core.checks import check_between, check_integer
+from lnml.core.checks import check_between, check_integer, refuse_overflow
 from lnml.core.monitor import Monitor
 from lnml.core.warn import warn_user
 from lnml.estimators.base import Learned, MetricEstimator
@@ -18,7 +18,6 @@ from lnml.estimators.validation import (
     check_pair_labels,
     check_percentiles,
     check_training_data,
-    refuse_overflow,
     refuse_unknown,
     set_features,
 )

@@ -60,7 +60,8 @@ class LNML(CoupledEstimator):
     components_ : ndarray of shape (r, d)
         L; the learned squared distance is the sum of squares of L (a - b).
     target_neighbors_ : scipy.sparse.csr_array of shape (n, n)
-        The learned neighbourhoods.
+        The learned neighbourhoods, in the order of the rows of X; on this machine also if X is
+        on a cluster.
     n_target_neighbors_ : ndarray of shape (n,)
         How many target neighbours each row received.
     target_costs_ : scipy.sparse.csr_array of shape (n, n)
@@ -133,7 +134,7 @@ class LNML(CoupledEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
             Training data, float32 or float64 (others become float64).
         y : array-like of shape (n,)
             Class labels.
@@ -144,11 +145,6 @@ class LNML(CoupledEstimator):
         """
         refuse_unknown(type(self).__name__, unknown, "X and y")
         return self._fit_from(X, y, None)
-
-    @property
-    def not_on_cluster_because(self) -> str:  # type: ignore[override]
-        """See :class:`lnml.estimators.base.MetricEstimator`: the base learner decides."""
-        return str(getattr(self.estimator, "not_on_cluster_because", "it has no base learner"))
 
     def _fit_from(self, X: Any, y: Any, start: np.ndarray | None) -> Self:
         """Learn from components (r x d); None for a warm start or the base estimator's own."""

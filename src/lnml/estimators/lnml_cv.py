@@ -149,6 +149,8 @@ duality_gap_, certificate_, converged_, history_, n_iter_, estimator_, classes_
     (2,)
     """
 
+    not_on_cluster_because = "its folds are cut from rows on this machine"
+
     def __init__(
         self,
         estimator: Any = None,

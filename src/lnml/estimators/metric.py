@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from lnml.kernels.dask_rows import columns_of, dask_rows, lazy_matmul, lazy_pair_lengths
 from lnml.kernels.tensors import (
     checked_tensor,
     host_array,
     is_dask,
-    lazy_matmul,
     matmul,
     tensor_pair_lengths,
 )
@@ -54,20 +55,32 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : array-like, torch tensor or Dask array of shape (n, d)
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
             Data.
 
         Returns
         -------
-        Z : ndarray, or tensor or (lazy) Dask array if X is one, of shape (n, r)
+        Z : ndarray, or tensor if X is one, or (lazy) Dask array, of shape (n, r)
         """
         check_is_fitted(self)
         if is_dask(X):
-            return lazy_matmul(X, self.components_)
+            return self._transform_later(X)
         rows = checked_tensor(X, self.n_features_in_)
         if rows is None:
             rows = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return matmul(rows, self.components_)
+
+    def _transform_later(self, X: Any) -> Any:
+        """Return a lazy Dask array; what is known without work is checked now."""
+        chosen = getattr(self, "_sklearn_output_config", {})
+        if chosen.get("transform", get_config()["transform_output"]) != "default":
+            raise ValueError(
+                "set_output would bring all rows of the Dask data here: "
+                "use set_output(transform='default'), which gives a Dask array"
+            )
+        rows = dask_rows(X)
+        validate_data(self, columns_of(X), reset=False, skip_check_array=True)
+        return lazy_matmul(rows, host_array(self.components_))
 
     def get_mahalanobis_matrix(self) -> Any:
         """Return M = L^T L, shape (d, d): D(a, b)^2 = (a - b)^T M (a - b)."""
@@ -79,14 +92,16 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        pairs : array-like of shape (m, 2, d)
+        pairs : array-like, torch tensor or Dask array of shape (m, 2, d)
             Pairs of points.
 
         Returns
         -------
-        distances : ndarray of shape (m,)
+        distances : ndarray, or tensor or (lazy) Dask array if pairs are one, of shape (m,)
         """
         check_is_fitted(self)
+        if is_dask(pairs):
+            return lazy_pair_lengths(pairs, host_array(self.components_))
         lengths = tensor_pair_lengths(pairs, self.components_, self.n_features_in_)
         if lengths is not None:
             return lengths

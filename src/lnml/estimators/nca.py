@@ -133,7 +133,7 @@ class NCA(TracePenalised):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like, torch tensor, Dask array or Dask DataFrame of shape (n, d)
             Training data, float32 or float64 (others become float64).
         y : array-like of shape (n,)
             Class labels.

@@ -41,6 +41,7 @@ class TracePenalised(ComponentsLearner, ABC):
             Zero: no metric is better than the zero metric, even without a penalty.
         """
         model = clone(self).set_params(trace_penalty=1.0)
+        model._refuse_cluster(X)
         kernels = model.kernels_for(X)
         with kernels.session(), expected_rounding():
             rows = check_training_data(model, X, y)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from lnml.kernels.tensors import host_array
+from lnml.kernels.tensors import host_array, is_dask
 from lnml.kernels.training import TrainingSet
 from lnml.learning.votes import vote_correct
 from lnml.objectives.scatter import total_scatter
@@ -61,8 +61,8 @@ def fit_subsample(
     ----------
     estimator : estimator or None
         The metric learner; None for the Euclidean metric.
-    X : array or tensor of shape (n, d)
-        All rows.
+    X : array, tensor or settled Dask array of shape (n, d)
+        All rows. Nothing is judged by those of Dask.
     labels : ndarray of shape (n,)
         Their labels.
     rows : ndarray of int
@@ -98,7 +98,12 @@ def fit_subsamples(
     votes: Sequence[int] = (),
     n_jobs: int | None = None,
 ) -> list[SubsampleFit]:
-    """Fit an estimator to some subsamples, in ``n_jobs`` processes; see :func:`fit_subsample`."""
+    """Fit an estimator to some subsamples, in ``n_jobs`` processes; see :func:`fit_subsample`.
+
+    Fits to a Dask array run here, one after the other: each has the whole cluster.
+    """
+    if is_dask(X):
+        return [fit_subsample(estimator, X, labels, part, votes) for part in subsamples]
     jobs = (delayed(fit_subsample)(estimator, X, labels, part, votes) for part in subsamples)
     return list(Parallel(n_jobs=n_jobs)(jobs))
 

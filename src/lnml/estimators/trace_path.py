@@ -134,6 +134,7 @@ def trace_path(
     (5,)
     """
     base = _checked(estimator)
+    base._refuse_cluster(X)
     penalties = _penalties(base, X, y, trace_penalties, n_penalties, target_neighbors)
     kernels = base.kernels_for(X)
     models: list[Any] = []

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
@@ -14,10 +15,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lnml.core.checks import largest_value
-from lnml.core.labels import classes_by_appearance
+from lnml.core.checks import refuse_overflow, refuse_tiny_columns
+from lnml.core.labels import Classes, classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
+from lnml.kernels.dask_rows import columns_of, dask_rows, local_labels
 from lnml.kernels.tensors import checked_tensor, host_array, is_dask, is_tensor
 
 
@@ -91,8 +93,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
         rows, y = _check_array_rows(estimator, X, y)
     else:
         y = _check_tensor_labels(estimator, rows, y)
-    check_classification_targets(y)
-    labels, codes = classes_by_appearance(y)
+    labels, codes = _classes(y)
     check_learnable(rows, labels, codes)
     refuse_overflow("X", rows)
     refuse_tiny_columns("X", _column_spreads(rows))
@@ -101,21 +102,32 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
 
 def _check_dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
     """Return rows that stay on a cluster, with their labels; values are checked there."""
-    if X.ndim != 2:
-        raise ValueError(f"X must be a Dask array of shape (n, d), got {X.ndim} dimensions")
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"X must hold numbers, got a Dask array of {X.dtype}: convert its columns")
-    y = column_or_1d(np.asarray(y.compute() if hasattr(y, "compute") else y), warn=True)
-    check_classification_targets(y)
-    labels, codes = classes_by_appearance(y)
+    rows = dask_rows(X)
+    validate_data(estimator, columns_of(X), y, reset=True, skip_check_array=True)
+    y = column_or_1d(local_labels(y), warn=True)
+    if y.size < 2:
+        raise ValueError(f"Found {y.size} row(s) in y: at least 2 are needed")
+    assert_all_finite(y, input_name="y")
+    labels, codes = _classes(y)
     check_classes(labels, codes)
-    set_features(estimator, X.shape[1])
-    return TrainingRows(X, labels, codes)
+    return TrainingRows(rows, labels, codes)
+
+
+def _classes(y: np.ndarray) -> Classes:
+    """Return the classes of labels (n,), or say why these are none."""
+    try:
+        check_classification_targets(y)
+        return classes_by_appearance(y)
+    except TypeError as error:
+        raise ValueError(
+            f"labels in y are of more than one type, or missing ({error}): use one type, and "
+            f"leave out rows without a label"
+        ) from error
 
 
 def _check_tensor_labels(estimator: BaseEstimator, X: Any, y: Any) -> np.ndarray:
     """Return the labels of the rows of a tensor, on the host."""
-    y = column_or_1d(host_array(y), warn=True)
+    y = column_or_1d(local_labels(y), warn=True)
     if X.shape[0] < 2:
         raise ValueError(f"Found a tensor with {X.shape[0]} row(s): at least 2 are needed")
     check_consistent_length(range(X.shape[0]), y)
@@ -135,7 +147,7 @@ def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndar
         X, y = validate_data(
             estimator,
             X,
-            host_array(y),
+            local_labels(y),
             dtype=[np.float64, np.float32],
             order="C",
             ensure_min_samples=2,
@@ -166,32 +178,6 @@ def check_classes(classes: np.ndarray, codes: np.ndarray) -> None:
         raise ValueError(
             "every class has one row only, so no row has a neighbour of its own class: "
             "give at least one class two rows"
-        )
-
-
-def refuse_overflow(name: str, values: Any) -> None:
-    """Say clearly that squares of the values would be infinite, or all zero."""
-    largest = max(float(values.max()), -float(values.min()))
-    kind = np.float32 if values.itemsize == 4 else np.float64
-    if largest > largest_value(kind):
-        raise ValueError(
-            f"{name} holds values up to {largest:.1e}, whose squares overflow {kind.__name__}: "
-            f"rescale it"
-        )
-    if 0.0 < largest < np.sqrt(np.finfo(kind).tiny) * 1e3:
-        raise ValueError(
-            f"{name} holds values up to {largest:.1e} only, whose squares underflow "
-            f"{kind.__name__}: rescale it"
-        )
-
-
-def refuse_tiny_columns(name: str, spread: np.ndarray) -> None:
-    """Say clearly that values of a column differ, by its spread (d,), but squares would be zero."""
-    tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
-    if tiny.size:
-        raise ValueError(
-            f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
-            f"squares of that underflow: rescale or drop it"
         )
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lnml.core.checks import check_integer, kind_of
 from lnml.errors import unknown_name
 from lnml.evaluation.store import file_name
+from lnml.learning.knn import refuse_dask
 
 FLOATS = [np.float64, np.float32]
 EXAMPLE = '{"Euclidean": None, "LMNN": LMNN()}'
@@ -19,6 +20,7 @@ EXAMPLE = '{"Euclidean": None, "LMNN": LMNN()}'
 
 def check_rows(X: Any, y: Any, methods: Mapping[str, Any]) -> tuple[Any, np.ndarray]:
     """Return features (n, d), a data frame if they are one, and labels (n,)."""
+    refuse_dask("a comparison", X)
     try:
         values = check_array(X, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=2)
     except (TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,9 +131,12 @@ def run_problem(
     with _reporting(store, total, progress) if progress else nullcontext():
         # A single fold runs in this process, where its fits can use all threads.
         workers = 1 if len(todo) == 1 else n_jobs
-        make_parallel(workers)(
+        computed = make_parallel(workers)(
             delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid()) for fold in todo
         )
+        for result in chain.from_iterable(computed):
+            if not store.has(result.fold, result.method):
+                store.write(result)
     results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
     return Comparison(problem.summary(), tuple(results))
 
@@ -156,13 +160,18 @@ def _run_fold(
     k: Voters,
     seed: int,
     parent: int,
-) -> None:
+) -> list[FoldResult]:
+    """Run the methods that the store lacks; a worker on another machine does not see its folder."""
     end_with(parent)
     data = FoldData(problem, fold)
+    found = []
     for name, method in methods.items():
         if not store.has(fold, name):
             share = problem.shares.get(name, 1.0)
-            store.write(_run_method(name, method, data, fold, k, share, seed))
+            found.append(_run_method(name, method, data, fold, k, share, seed))
+            if store.folder.is_dir():
+                store.write(found[-1])
+    return found
 
 
 def _run_method(

@@ -8,6 +8,7 @@ import numpy as np
 
 from lnml.core.points import Embedding
 from lnml.kernels import device_of, get_kernels
+from lnml.kernels.tensors import is_dask
 
 
 def predict_nearest(
@@ -47,6 +48,8 @@ def predict_nearest(
 
 def nearest_rows(train: Any, test: Any, k: int, device: Any = None) -> np.ndarray:
     """Numbers of the k nearest training rows of every test row, nearest first: shape (m, k)."""
+    for rows in (train, test):
+        refuse_dask("the nearest-neighbour rule", rows)
     if not 1 <= k <= len(train):
         raise ValueError(f"k must be from 1 to {len(train)}, the number of training rows; got {k}")
     kernels = get_kernels(device_of(device, train))
@@ -64,3 +67,12 @@ def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
     counts = np.zeros((len(votes), n_classes), dtype=np.int64)
     np.add.at(counts, (rows, votes), 1)
     return votes[rows[:, 0], counts[rows, votes].argmax(axis=1)]
+
+
+def refuse_dask(name: str, X: Any) -> None:
+    """Say clearly that something needs all rows here: they are never gathered in silence."""
+    if is_dask(X):
+        raise TypeError(
+            f"{name} needs rows on this machine: give a sample of them as a NumPy array, or "
+            f"X.compute() if all fit into its memory (docs/cluster.md)"
+        )

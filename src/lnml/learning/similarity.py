@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from lnml.core.checks import kind_of
 from lnml.learning.coupling import name_with_neighborhoods
+from lnml.learning.knn import refuse_dask
 
 
 def similarity_graph(
@@ -110,6 +111,7 @@ def _with_distances(graph: sparse.coo_array, model: Any, X: Any) -> sparse.coo_a
             "weights='distance' needs the rows the model was fitted on: "
             "similarity_graph(model, X), or use weights='binary'"
         )
+    refuse_dask("similarity_graph", X)
     Z = model.transform(X)
     if len(Z) != graph.shape[0]:
         raise ValueError(

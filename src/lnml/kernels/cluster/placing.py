@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.checks import refuse_overflow, refuse_tiny_columns
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster.crew import Crew
 from lnml.kernels.cluster.layout import Layout
@@ -126,11 +127,8 @@ def check_range(ends: np.ndarray) -> None:
     """Refuse columns (lowest and highest values, shape (2, d)) that cannot be learned from."""
     if (ends[0] == ends[1]).all():
         raise ValueError("all rows of X are the same: there is no distance to learn")
-    largest = float(np.abs(ends).max())
-    if largest > np.sqrt(float(np.finfo(ends.dtype.name).max)) / 1e3:
-        raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares overflow {ends.dtype}: rescale it"
-        )
+    refuse_overflow("X", ends)
+    refuse_tiny_columns("X", ends[1].astype(np.float64) - ends[0])
 
 
 def check_chunks(facts: list[dict[str, Any]], n_rows: int) -> None:
