@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import active_children
 from typing import Annotated, Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import typer
@@ -316,11 +317,15 @@ def _described(workers: dict[str, int]) -> str:
 
 def _dashboard(client: Any) -> str:
     """Say where the work can be watched."""
-    link = client.dashboard_link
-    if not link or not link.startswith("http"):
+    try:
+        link = client.dashboard_link
+        with urlopen(link, timeout=DASHBOARD_SECONDS) as page:
+            if b"Dask needs bokeh" in page.read(1000):
+                return "no dashboard, because its scheduler has no bokeh (pip install bokeh)"
+    except (KeyError, ValueError, HTTPError):
+        # The scheduler has none, and Dask makes up no address, or one where nothing is.
         return "no dashboard"
-    # If it does not answer, it can perhaps be reached from elsewhere.
-    with suppress(OSError), urlopen(link, timeout=DASHBOARD_SECONDS) as page:
-        if b"Dask needs bokeh" in page.read(1000):
-            return "no dashboard, because its scheduler has no bokeh (pip install bokeh)"
+    except OSError:
+        # Perhaps it can be reached from elsewhere.
+        pass
     return f"dashboard at {link}"

@@ -16,7 +16,7 @@ from lnml.evaluation.problem import stratified_sample
 from lnml.kernels.cluster.crew import Crew
 from lnml.tables import pieces as _pieces
 from lnml.tables.parquet_files import DataFile, Footer, common_columns, read_footers
-from lnml.tables.pieces import Facts, Piece, told
+from lnml.tables.pieces import Facts, Piece, pieces_of, told
 from lnml.tables.preparation import Column, Preparation, check_components
 from lnml.tables.reading import Reading
 from lnml.tables.summary import Summary, make_plan, summarize
@@ -251,16 +251,13 @@ def make_parts(footers: Sequence[Footer], n_columns: int) -> list[Part]:
     """Return row groups in the order of the rows, small ones together."""
     parts: list[Part] = []
     room = 0
-    for footer in footers:
-        start = 0
-        for group, n in enumerate(footer.groups):
-            if n:
-                if not parts or n * n_columns > room:
-                    parts.append([])
-                    room = NUMBERS_AT_A_TIME
-                parts[-1].append(Piece(footer.file, group, start, n))
-                room -= n * n_columns
-            start += n
+    for piece in (piece for footer in footers for piece in pieces_of(footer)):
+        size = piece.n_rows * n_columns
+        if not parts or size > room:
+            parts.append([])
+            room = NUMBERS_AT_A_TIME
+        parts[-1].append(piece)
+        room -= size
     return parts
 
 

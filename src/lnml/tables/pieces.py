@@ -15,7 +15,7 @@ import numpy as np
 from lnml.core.checks import largest_value
 from lnml.errors import InputError, require
 from lnml.tables.columns import MOST_CATEGORIES, as_categories, plain_column
-from lnml.tables.parquet_files import DataFile, opened
+from lnml.tables.parquet_files import DataFile, Footer, opened
 from lnml.tables.preparation import Preparation
 from lnml.tables.reading import mark_missing
 from lnml.tables.table import Table, label_texts
@@ -134,6 +134,9 @@ def read_piece(piece: Piece, plan: Plan) -> tuple[Table, dict[str, int]]:
     """Return the rows of a piece as a table, and how many were left out of which class."""
     names = [*plan.numbers, *plan.categories, plan.label]
     with opened(piece.file) as parquet:
+        lacking = [name for name in names if name not in parquet.schema_arrow.names]
+        if lacking:
+            raise InputError(f"{piece.file.name} has no column {lacking[0]!r}")
         found = parquet.read_row_group(piece.group, columns=names, use_threads=False)
         if len(found) != piece.n_rows:
             raise InputError(f"{piece.file.name} changed while it was read: fit again")
@@ -149,6 +152,14 @@ def read_piece(piece: Piece, plan: Plan) -> tuple[Table, dict[str, int]]:
     features = require("pandas").DataFrame(columns, index=frame.index)
     counts = {str(name): int(count) for name, count in dropped.items()}
     return Table(piece.file.name, features, labels, plan.label), counts
+
+
+def pieces_of(footer: Footer) -> list[Piece]:
+    """Return the row groups of a file that have rows."""
+    starts = np.concatenate([[0], np.cumsum(footer.groups)]).tolist()
+    return [
+        Piece(footer.file, group, starts[group], n) for group, n in enumerate(footer.groups) if n
+    ]
 
 
 def look_at(pieces: Sequence[Piece], plan: Plan) -> list[Facts]:
@@ -169,7 +180,7 @@ def _facts(piece: Piece, plan: Plan) -> Facts:
         classes=classes.tolist(),
         codes=codes.astype(np.int32),
         dropped=dropped,
-        digests={name: _only(table, name).fingerprint for name in table.features},
+        digests=digests(table),
         **facts,
     )
     for name in plan.categories:
@@ -181,9 +192,11 @@ def _facts(piece: Piece, plan: Plan) -> Facts:
     return found
 
 
-def _only(table: Table, name: str) -> Table:
-    """Return a table with one of its feature columns."""
-    return replace(table, features=table.features[[name]])
+def digests(table: Table) -> dict[str, str]:
+    """Return by column SHA-256 of its content and of the labels."""
+    return {
+        name: replace(table, features=table.features[[name]]).fingerprint for name in table.features
+    }
 
 
 def _number_facts(values: np.ndarray) -> dict[str, Any]:
@@ -194,6 +207,8 @@ def _number_facts(values: np.ndarray) -> dict[str, Any]:
     n = known.size
     mean = known.mean() if n else 0.0
     apart = known - mean
+    with np.errstate(invalid="ignore"):
+        rises = bool((np.diff(values) == 1.0).all())
     return {
         "n_missing": int(missing.sum()),
         "n_wrong": int(wrong.sum()),
@@ -204,7 +219,7 @@ def _number_facts(values: np.ndarray) -> dict[str, Any]:
         "highest": known.max() if n else -np.inf,
         "first": values[0] if values.size else np.nan,
         "last": values[-1] if values.size else np.nan,
-        "rises": bool((np.diff(values) == 1.0).all()),
+        "rises": rises,
     }
 
 

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from lnml.errors import InputError
+from lnml.errors import InputError, require
 from lnml.tables.columns import LEAST_ROWS_COUNTED, MOST_CATEGORIES, counts_rows, is_identifier
-from lnml.tables.parquet_files import NO_VALUES, ColumnType
-from lnml.tables.pieces import Facts, Plan, all_joined
+from lnml.tables.parquet_files import NO_VALUES, ColumnType, DataFile, read_footers
+from lnml.tables.pieces import Facts, Plan, all_joined, digests, pieces_of, read_piece
 from lnml.tables.preparation import Column
-from lnml.tables.table import check_classes, check_dropped, notes_about_dropped
+from lnml.tables.table import Table, check_classes, check_dropped, notes_about_dropped
 from lnml.tables.texts import is_a_date, is_number, refuse_other_numbers
 
 FAMILIES = ("numbers", "booleans", "text")
@@ -139,19 +139,63 @@ def summarize(
         lowest=np.min([each.lowest for each in facts], axis=0)[used],
         highest=np.max([each.highest for each in facts], axis=0)[used],
         categories=tuple(known),
-        fingerprint=fingerprint(facts, kept),
+        fingerprint=fingerprint([each.digests for each in facts if each.n], kept),
         notes=tuple(said),
     )
 
 
-def fingerprint(facts: Sequence[Facts], plan: Plan) -> str:
-    """SHA-256 of the columns that are used, and of the labels, piece by piece."""
+def fingerprint(digests: Sequence[Mapping[str, str]], plan: Plan) -> str:
+    """SHA-256 of the columns that are used, and of the labels.
+
+    Parameters
+    ----------
+    digests : sequence of dict
+        Those of the pieces that have rows, by column.
+    plan : Plan
+        Which columns are used.
+    """
     digest = hashlib.sha256(b"lnml pieces 1")
-    for each in facts:
-        if each.n:
-            for name in (*plan.numbers, *plan.categories):
-                digest.update(bytes.fromhex(each.digests[name]))
+    for each in digests:
+        for name in (*plan.numbers, *plan.categories):
+            digest.update(bytes.fromhex(each[name]))
     return digest.hexdigest()
+
+
+def read_whole(
+    files: Sequence[DataFile], plan: Plan, classes: Collection[str]
+) -> tuple[Table, str]:
+    """Read all rows of files here, as the workers of a cluster read them.
+
+    Parameters
+    ----------
+    files : sequence of DataFile
+        The files.
+    plan : Plan
+        Which columns are read, and how.
+    classes : collection of str
+        Labels whose rows are wanted. Rows of others are left out, if there are rows of all these.
+
+    Returns
+    -------
+    table : Table
+    fingerprint : str
+        As in :class:`Summary`.
+    """
+    pieces = [piece for footer in read_footers(files) for piece in pieces_of(footer)]
+    tables = [read_piece(piece, plan)[0] for piece in pieces]
+    found = {label for table in tables for label in np.unique(table.labels).tolist()}
+    if found > set(classes):
+        chosen = replace(plan, drop_classes=tuple(found.difference(classes)))
+        tables = [read_piece(piece, chosen)[0] for piece in pieces]
+    tables = [table for table in tables if len(table.labels)]
+    if not tables:
+        raise InputError("these files have no rows of the classes that are wanted")
+    whole = replace(
+        tables[0],
+        features=require("pandas").concat([each.features for each in tables], ignore_index=True),
+        labels=np.concatenate([table.labels for table in tables]),
+    )
+    return whole, fingerprint([digests(table) for table in tables], plan)
 
 
 def _labels(facts: Sequence[Facts]) -> tuple[np.ndarray, np.ndarray]:
