@@ -231,6 +231,10 @@ def test_bad_options_get_one_line(folder, address, capsys, more, said):
     assert said in fails(capsys, "rows", "--cluster", address, "-q", *more)
 
 
+def test_a_folder_without_a_cluster(folder, capsys):
+    assert "lnml fit --cluster reads folders of Parquet files" in fails(capsys, "rows")
+
+
 def test_no_scheduler(folder, capsys, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     said = fails(capsys, "rows", "--cluster", "tcp://127.0.0.1:9")

@@ -117,6 +117,15 @@ def test_no_workers_any_more(cluster, client, monkeypatch):
         list(results)
 
 
+def test_the_connection_is_lost(client):
+    work = Spread(client, square, 0, tasks(200))
+    results = work.results()
+    next(results)
+    client.close()
+    with pytest.raises(ClusterLost, match="does not answer"):
+        list(results)
+
+
 def test_a_worker_that_joins_gets_tasks(cluster, client):
     work = Spread(client, square, 0, tasks(60))
     results = work.results()

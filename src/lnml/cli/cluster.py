@@ -125,7 +125,9 @@ def connected(address: str) -> Iterator[Connected]:
             client, name = _connect(stack, address), address
         else:
             client, name = _start(stack, n_workers), "local cluster"
-        about = f"{name}, {_described(_check_workers(client, address))}"
+        workers = _check_workers(client, address)
+        threads = set(workers.values()) if n_workers is None else {_local_threads(n_workers)}
+        about = f"{name}, {_described(len(workers), threads)}"
         try:
             yield Connected(client, about, _dashboard(client))
         except ClusterLost as error:
@@ -188,10 +190,8 @@ def _start(stack: ExitStack, n_workers: int) -> Any:
     from distributed import Client, LocalCluster
     from distributed.system import MEMORY_LIMIT
 
-    from lnml.kernels.cpu.threads import core_count, thread_count
-
-    threads = max(1, min(core_count() // n_workers, thread_count()))
-    environment = dict.fromkeys(_THREADS, str(threads)) | {"PYTHONWARNINGS": "ignore"}
+    threads = str(_local_threads(n_workers))
+    environment = dict.fromkeys(_THREADS, threads) | {"PYTHONWARNINGS": "ignore"}
     # Dask sets these here, too, and what is set here goes before the settings.
     before = {name: os.environ.pop(name, None) for name in environment}
     stack.callback(_restore, before)
@@ -217,7 +217,10 @@ def _start(stack: ExitStack, n_workers: int) -> Any:
             deadline = time.monotonic() + SPAWN_SECONDS
             while len(active_children()) < known + n_workers and time.monotonic() < deadline:
                 time.sleep(0.01)
-        client.wait_for_workers(n_workers, timeout=START_SECONDS)
+        # One that died while it started is not started again; the others will do.
+        with suppress(TimeoutError):
+            client.wait_for_workers(n_workers, timeout=START_SECONDS)
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
         # Workers that take the place of dead ones were not started in that block.
         client.register_plugin(_deaf_worker())
     except (OSError, RuntimeError, TimeoutError) as error:
@@ -253,6 +256,13 @@ def _deaf_worker() -> Any:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     return Deaf()
+
+
+def _local_threads(n_workers: int) -> int:
+    """Return how many threads a worker process of this machine may use in its one task."""
+    from lnml.kernels.cpu.threads import core_count, thread_count
+
+    return max(1, min(core_count() // n_workers, thread_count()))
 
 
 def _restore(before: dict[str, str | None]) -> None:
@@ -309,10 +319,9 @@ def worker_version() -> tuple[str, str]:
     return socket.gethostname(), __version__
 
 
-def _described(workers: dict[str, int]) -> str:
-    n, threads = len(workers), sorted(set(workers.values()))
-    shown = "1 thread" if threads == [1] else f"{'-'.join(map(str, threads))} threads"
-    return f"1 worker with {shown}" if n == 1 else f"{n} workers with {shown} each"
+def _described(n_workers: int, threads: set[int]) -> str:
+    shown = "1 thread" if threads == {1} else f"{'-'.join(map(str, sorted(threads)))} threads"
+    return f"1 worker with {shown}" if n_workers == 1 else f"{n_workers} workers with {shown} each"
 
 
 def _dashboard(client: Any) -> str:

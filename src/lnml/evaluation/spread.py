@@ -81,14 +81,16 @@ class Spread:
     def _workers(self) -> list[str]:
         """Return the workers that are there; say so if there have been none for long."""
         found = []
-        # Whatever a scheduler that is gone makes the client raise.
-        with suppress(Exception):
-            found = list(self.crew.workers())
+        if self.crew.client.status == "running":
+            # Whatever a scheduler that is gone makes the client raise.
+            with suppress(Exception):
+                found = list(self.crew.workers())
         if found:
             self.alone_since = None
             return found
         self.alone_since = self.alone_since or time.monotonic()
-        if time.monotonic() - self.alone_since > PATIENCE_SECONDS:
+        closed = self.crew.client.status == "closed"
+        if closed or time.monotonic() - self.alone_since > PATIENCE_SECONDS:
             raise ClusterLost(
                 "the cluster has no workers any more, or its scheduler does not answer: run the "
                 "command again when it does"
@@ -122,8 +124,8 @@ class Spread:
         try:
             if worker not in self.placed:
                 self.placed[worker] = client.scatter([self.shared], workers=[worker], hash=False)[0]
-        except (OSError, TimeoutError, KeyError):
-            # The worker has gone in this moment; the next look at the workers will tell.
+        except (OSError, TimeoutError, KeyError, RuntimeError):
+            # The worker, or the scheduler, has gone in this moment; the next look will tell.
             return
         name = self.waiting.popleft()
         given = self.run, self.placed[worker], *self.tasks[name]

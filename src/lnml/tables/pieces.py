@@ -6,7 +6,7 @@ Nothing here needs Dask: these are functions of what the client sends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -97,7 +97,7 @@ class Facts:
     n_empty : dict of str to int
         Missing values of columns of categories.
     digests : dict of str to str
-        By column, SHA-256 of its content and of the labels.
+        By column, SHA-256 of its content; that of the labels is one of them.
     """
 
     piece: Piece
@@ -180,7 +180,7 @@ def _facts(piece: Piece, plan: Plan) -> Facts:
         classes=classes.tolist(),
         codes=codes.astype(np.int32),
         dropped=dropped,
-        digests=digests(table),
+        digests=table.column_digests,
         **facts,
     )
     for name in plan.categories:
@@ -190,13 +190,6 @@ def _facts(piece: Piece, plan: Plan) -> Facts:
         found.texts[name] = {str(t): int(c) for t, c in counts.items()} if few else None
         found.n_empty[name] = int(column.isna().sum())
     return found
-
-
-def digests(table: Table) -> dict[str, str]:
-    """Return by column SHA-256 of its content and of the labels."""
-    return {
-        name: replace(table, features=table.features[[name]]).fingerprint for name in table.features
-    }
 
 
 def _number_facts(values: np.ndarray) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from lnml.errors import InputError, require
 from lnml.tables.columns import LEAST_ROWS_COUNTED, MOST_CATEGORIES, counts_rows, is_identifier
 from lnml.tables.parquet_files import NO_VALUES, ColumnType, DataFile, read_footers
-from lnml.tables.pieces import Facts, Plan, all_joined, digests, pieces_of, read_piece
+from lnml.tables.pieces import Facts, Plan, all_joined, pieces_of, read_piece
 from lnml.tables.preparation import Column
 from lnml.tables.table import Table, check_classes, check_dropped, notes_about_dropped
 from lnml.tables.texts import is_a_date, is_number, refuse_other_numbers
@@ -156,7 +156,7 @@ def fingerprint(digests: Sequence[Mapping[str, str]], plan: Plan) -> str:
     """
     digest = hashlib.sha256(b"lnml pieces 1")
     for each in digests:
-        for name in (*plan.numbers, *plan.categories):
+        for name in (*plan.numbers, *plan.categories, plan.label):
             digest.update(bytes.fromhex(each[name]))
     return digest.hexdigest()
 
@@ -195,7 +195,7 @@ def read_whole(
         features=require("pandas").concat([each.features for each in tables], ignore_index=True),
         labels=np.concatenate([table.labels for table in tables]),
     )
-    return whole, fingerprint([digests(table) for table in tables], plan)
+    return whole, fingerprint([table.column_digests for table in tables], plan)
 
 
 def _labels(facts: Sequence[Facts]) -> tuple[np.ndarray, np.ndarray]:

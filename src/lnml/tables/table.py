@@ -64,16 +64,18 @@ class Table:
         """SHA-256 of column names, features and labels; the file's format does not matter."""
         digest = hashlib.sha256(b"lnml table 1")
         for name, column in self.features.items():
-            _digest_text(digest, name)
-            if is_numeric(column):
-                # + 0.0: minus zero and zero are the same number.
-                values = column.to_numpy(dtype="<f8") + 0.0
-                values[np.isnan(values)] = np.nan
-                digest.update(b"numbers" + values.tobytes())
-            else:
-                _digest_codes(digest, column.cat.categories, column.cat.codes.to_numpy())
+            _digest_column(digest, name, column)
         _digest_codes(digest, *np.unique(self.labels, return_inverse=True))
         return digest.hexdigest()
+
+    @property
+    def column_digests(self) -> dict[str, str]:
+        """SHA-256 of each column by its name, also of that of the labels."""
+        found = {name: hashlib.sha256() for name in (*self.features, self.label)}
+        for name, column in self.features.items():
+            _digest_column(found[name], name, column)
+        _digest_codes(found[self.label], *np.unique(self.labels, return_inverse=True))
+        return {name: digest.hexdigest() for name, digest in found.items()}
 
 
 def read_table(
@@ -283,6 +285,17 @@ def _has_fraction(text: str) -> bool:
 def _digest_text(digest: Any, text: str) -> None:
     encoded = text.encode()
     digest.update(len(encoded).to_bytes(8, "little") + encoded)
+
+
+def _digest_column(digest: Any, name: str, column: Any) -> None:
+    _digest_text(digest, name)
+    if is_numeric(column):
+        # + 0.0: minus zero and zero are the same number.
+        values = column.to_numpy(dtype="<f8") + 0.0
+        values[np.isnan(values)] = np.nan
+        digest.update(b"numbers" + values.tobytes())
+    else:
+        _digest_codes(digest, column.cat.categories, column.cat.codes.to_numpy())
 
 
 def _digest_codes(digest: Any, values: Any, codes: np.ndarray) -> None:
