@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lnml.cli.app import keeping_folds, show, show_notes
+from lnml.cli.cluster import Cluster, check_cluster, perhaps_connected
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import (
     Categories,
@@ -45,6 +46,7 @@ EXAMPLES = (
     "lnml compare wine.parquet --label cultivar --scale standard --methods euclidean,lmnn,ln-lmnn",
     "lnml compare iris.csv --label species --k auto --references",
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
+    "lnml compare big.csv --label kind --cluster tcp://scheduler:8786   (folds on its workers)",
 )
 
 # What to do after an interruption.
@@ -119,6 +121,7 @@ def compare(
     resume: Resume = None,
     jobs: Jobs = None,
     device: Device = None,
+    cluster: Cluster = None,
     seed: Seed = 0,
     force: Force = False,
     quiet: Quiet = False,
@@ -132,14 +135,13 @@ def compare(
     page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
     voters = read_voters(k)
+    check_cluster(cluster, device=device, jobs=jobs)
     place = check_device(device)
-    n_jobs = fold_jobs(jobs, place)
     from lnml.tables import read_table
     from lnml.tables.telling import telling_notes
 
-    table = read_table(
-        data, label, drop, reading=reading, categories=categories, drop_classes=drop_class
-    )
+    choice: Any = {"reading": reading, "categories": categories, "drop_classes": drop_class}
+    table = read_table(data, label, drop, **choice)
     from lnml.cli.work import compare_table, provenance
     from lnml.evaluation.problem import possible_folds
 
@@ -157,13 +159,16 @@ def compare(
         "seed": seed,
         "device": place,
     }
-    work: Any = {"folder": resume, "n_jobs": n_jobs, "pictures": not no_pictures}
-    with keeping_folds(resume, GO_ON), fold_bar(data.name, quiet=quiet) as progress:
-        found, portrait = compare_table(table, splits, keys, settings, progress=progress, **work)
+    work: Any = {"folder": resume, "pictures": not no_pictures, "n_jobs": fold_jobs(jobs, place)}
+    with keeping_folds(resume, GO_ON), perhaps_connected(cluster, quiet=quiet) as there:
+        with fold_bar(data.name, quiet=quiet) as progress:
+            work |= {"client": there.client, "progress": progress}
+            found, portrait = compare_table(table, splits, keys, settings, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
     said = {"notes": notes, "warnings": doubts}
-    _write(page, stored, found, portrait, provenance(settings), **said, force=force)
+    origin = provenance(settings | there.setting)
+    _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
         show(_summary(found, voters, page, stored))
 

@@ -35,7 +35,8 @@ def info(
         typer.Option(
             "--verify",
             metavar="DATA",
-            help=f"Check the stored proof against the training table: {FORMATS}.",
+            help=f"Check the stored proof against the training table: {FORMATS}; or the Parquet "
+            "files of a fit on a cluster.",
             show_default=False,
         ),
     ] = None,
@@ -98,6 +99,33 @@ def _verify(fitted: Any, model: Path, data: Path, reading: Any, as_json: bool) -
 
 def _training_table(fitted: Any, model: Path, data: Path, reading: Any) -> Any:
     """Read DATA with the columns that the model uses; it must be the training table."""
+    table, fingerprint = (_read_files if "files" in fitted.data else _read)(fitted, data, reading)
+    if fingerprint != fitted.data["fingerprint"]:
+        raise InputError(
+            f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "
+            f"rows, columns or labels are others; give that table"
+        )
+    return table
+
+
+def _read_files(fitted: Any, data: Path, reading: Any) -> tuple[Any, str]:
+    """Read Parquet files as a cluster does; return the table and its fingerprint."""
+    from lnml.tables.parquet_files import find_files
+    from lnml.tables.pieces import Plan
+    from lnml.tables.summary import read_whole
+
+    columns = fitted.preparation.columns_
+    plan = Plan(
+        fitted.label,
+        tuple(column.name for column in columns if column.kind == "numbers"),
+        tuple(column.name for column in columns if column.kind == "categories"),
+        reading.with_missing(fitted.missing).missing,
+    )
+    return read_whole(find_files(data)[0], plan, fitted.classes)
+
+
+def _read(fitted: Any, data: Path, reading: Any) -> tuple[Any, str]:
+    """Read a table; return it and its fingerprint."""
     from lnml.tables import make_table
     from lnml.tables.formats import read_frame
     from lnml.tables.table import label_texts
@@ -112,12 +140,7 @@ def _training_table(fitted: Any, model: Path, data: Path, reading: Any) -> Any:
     table = make_table(
         frame, fitted.label, name=data.name, drop=unused, categories=known, drop_classes=others
     )
-    if table.fingerprint != fitted.data["fingerprint"]:
-        raise InputError(
-            f"{data} is not the table that {model} was fitted on ({fitted.data['name']}): its "
-            f"rows, columns or labels are others; give that table"
-        )
-    return table
+    return table, table.fingerprint
 
 
 def _findings(found: Verification, about: str) -> dict[str, Any]:
@@ -148,7 +171,8 @@ def _facts(model: Any) -> dict[str, Any]:
         "scale": preparation.scale,
         "pca": preparation.pca,
         "components": list(model.components.shape),
-        "training_rows": len(model.rows),
+        "training_rows": model.n_rows,
+        "kept_rows": len(model.rows),
         "certificate": None if model.certificate is None else model.certificate.about,
         "created": model.created,
         "lnml_version": model.lnml_version,

@@ -81,13 +81,14 @@ def neighbors(
     frame = read_queries(fitted, query, reading, quiet)
     distances, rows = fitted.neighbors(frame, k, without_self=without_self)
     predicted = fitted.vote(rows)
-    table = _long_table(distances, rows, fitted.labels, predicted)
+    table = _long_table(distances, rows, fitted, predicted)
     if path is not None:
         _write(path, table, force)
     elif output is None and sys.stdout.isatty():
         _show(table, rows.shape[1])
     else:
         print(table.to_csv(index=False), end="")
+    show_notes(_about_sample(fitted), quiet=quiet)
     if not without_self:
         show_notes(_found_themselves(fitted, distances), quiet=quiet)
     show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)
@@ -99,17 +100,18 @@ def _check_output(path: Path, force: bool, inputs: Sequence[Path]) -> None:
     check_output(path, force=force, inputs=inputs)
 
 
-def _long_table(distances: Any, rows: Any, labels: Any, predicted: Any) -> Any:
+def _long_table(distances: Any, rows: Any, fitted: Any, predicted: Any) -> Any:
     """One line for each pair of a query and a neighbour."""
     m, k = rows.shape
+    found = rows.ravel()
     return require("pandas").DataFrame(
         {
             "query": [i for i in range(m) for _ in range(k)],
             "predicted": predicted.repeat(k),
             "rank": list(range(1, k + 1)) * m,
-            "row": rows.ravel(),
+            "row": found if fitted.numbers is None else fitted.numbers[found],
             "distance": distances.ravel(),
-            "label": labels[rows.ravel()],
+            "label": fitted.labels[found],
         }
     )
 
@@ -156,6 +158,16 @@ def _show(table: Any, k: int) -> None:
     hidden = len(table) // k - SHOWN
     if hidden > 0:
         console.print(f"{hidden} more rows: write all with -o FILE.csv or FILE.json")
+
+
+def _about_sample(fitted: Any) -> list[str]:
+    """Say if a model keeps some of its training rows only."""
+    if fitted.numbers is None:
+        return []
+    return [
+        f"the model keeps {len(fitted.rows)} of its {fitted.n_rows} training rows: neighbours are "
+        f"sought among these"
+    ]
 
 
 def _found_themselves(fitted: Any, distances: Any) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from lnml.cli.app import keeping_folds, show
+from lnml.cli.cluster import Cluster, check_cluster, perhaps_connected
 from lnml.cli.device import check_device, fold_jobs
 from lnml.cli.options import Device, Force, Jobs, Quiet, Seed
 from lnml.cli.progress import fold_bar
@@ -18,6 +19,7 @@ EXAMPLES = (
     "lnml study",
     "lnml study --all -o study   (hours; go on after an interruption with --resume)",
     "lnml study --data letter --data isolet -o study --resume",
+    "lnml study --all --cluster tcp://scheduler:8786   (folds on its workers)",
 )
 
 
@@ -45,6 +47,7 @@ def study(
     ] = False,
     jobs: Jobs = None,
     device: Device = None,
+    cluster: Cluster = None,
     seed: Seed = 0,
     force: Force = False,
     quiet: Quiet = False,
@@ -57,6 +60,7 @@ def study(
     """
     if resume and force:
         raise InputError("--resume keeps finished folds, --force starts anew: give one of them")
+    check_cluster(cluster, device=device, jobs=jobs)
     place = check_device(device)
     from lnml.cli.work import provenance
     from lnml.study.pages import chosen_data, write_study
@@ -67,7 +71,11 @@ def study(
     if force:
         clear_study(folder / "folds")
     go_on = "run the same command with --resume to go on"
-    with keeping_folds(folder / "folds", go_on), warnings.catch_warnings():
+    with (
+        keeping_folds(folder / "folds", go_on),
+        perhaps_connected(cluster, quiet=quiet) as there,
+        warnings.catch_warnings(),
+    ):
         # Fits that did not converge are counted and shown with the results.
         warnings.simplefilter("ignore")
         found = run_study(
@@ -77,10 +85,12 @@ def study(
             n_jobs=fold_jobs(jobs, place),
             device=place,
             bar=lambda title: fold_bar(title, quiet=quiet),
+            client=there.client,
         )
     names = ", ".join(d.name for d in found.found)
     settings = {"data": names, "folds": 10, "k": 1, "seed": seed, "device": place}
-    written = write_study(folder, found, provenance(settings), replace=resume or force)
+    origin = provenance(settings | there.setting)
+    written = write_study(folder, found, origin, replace=resume or force)
     if not quiet:
         show(written)
 

@@ -39,10 +39,12 @@ def compare_table(
     n_jobs: int,
     progress: Progress | None,
     pictures: bool = True,
+    client: Any = None,
 ) -> tuple[Comparison, Portrait | None]:
     """Cross-validate methods on a table and fit it once more for the pictures.
 
-    If ``folder`` is given, finished folds are stored there and not repeated.
+    If ``folder`` is given, finished folds are stored there and not repeated. With a Dask
+    ``client`` folds run on the workers of its cluster; the pictures are made here.
     """
     seed, k, device = settings["seed"], settings["k"], settings["device"]
     preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
@@ -66,9 +68,8 @@ def compare_table(
             with warnings.catch_warnings():
                 # Warnings, such as those of small classes, would appear in every fold.
                 warnings.simplefilter("ignore")
-                found = run_problem(
-                    problem, methods, store, k=k, seed=seed, n_jobs=n_jobs, progress=progress
-                )
+                where: Any = {"n_jobs": n_jobs, "client": client, "progress": progress}
+                found = run_problem(problem, methods, store, k=k, seed=seed, **where)
             portrait = store.read_portrait() if pictures else None
             if portrait is None and pictures:
                 matrix = preparation.fit(table.features).transform(table.features)

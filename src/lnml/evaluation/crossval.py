@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from lnml.evaluation.checks import check_methods, check_rows, check_voters
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
+from lnml.evaluation.spread import Spread
 from lnml.evaluation.store import FoldStore, StoreError
 from lnml.evaluation.warmup import warm_up
 from lnml.evaluation.workers import end_with, make_parallel
@@ -116,10 +117,12 @@ def run_problem(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Comparison:
     """Run the folds that the store does not hold yet, in parallel, and return all results.
 
-    Each result is stored as soon as it is known.
+    Each result is stored as soon as it is known. With a Dask ``client``, fits run on the workers
+    of its cluster, and not in processes of this machine.
     """
     _check_stored(problem, methods, store)
     todo = [
@@ -129,14 +132,17 @@ def run_problem(
     ]
     total = len(problem.splits) * len(methods)
     with _reporting(store, total, progress) if progress else nullcontext():
-        # A single fold runs in this process, where its fits can use all threads.
-        workers = 1 if len(todo) == 1 else n_jobs
-        computed = make_parallel(workers)(
-            delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid()) for fold in todo
-        )
-        for result in chain.from_iterable(computed):
-            if not store.has(result.fold, result.method):
-                store.write(result)
+        if client is not None:
+            _run_on_cluster(client, problem, todo, methods, store, k, seed)
+        else:
+            # A single fold runs in this process, where its fits can use all threads.
+            computed = make_parallel(1 if len(todo) == 1 else n_jobs)(
+                delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid())
+                for fold in todo
+            )
+            for result in chain.from_iterable(computed):
+                if not store.has(result.fold, result.method):
+                    store.write(result)
     results = [store.read(f, m) for m in methods for f in range(len(problem.splits))]
     return Comparison(problem.summary(), tuple(results))
 
@@ -167,16 +173,43 @@ def _run_fold(
     found = []
     for name, method in methods.items():
         if not store.has(fold, name):
-            share = problem.shares.get(name, 1.0)
-            found.append(_run_method(name, method, data, fold, k, share, seed))
+            found.append(_run_method(name, method, data, fold, k, seed))
             if store.folder.is_dir():
                 store.write(found[-1])
     return found
 
 
-def _run_method(
-    name: str, method: Any, data: FoldData, fold: int, k: Voters, share: float, seed: int
+def _run_on_cluster(
+    client: Any,
+    problem: Problem,
+    folds: Sequence[int],
+    methods: Methods,
+    store: FoldStore,
+    k: Voters,
+    seed: int,
+) -> None:
+    """Let workers run each method in each fold; results are written here."""
+    tasks = {
+        f"fold {fold} of {name}": (fold, name, method, k, seed)
+        for fold in folds
+        for name, method in methods.items()
+        if not store.has(fold, name)
+    }
+    with closing(Spread(client, _run_one, problem, tasks).results()) as results:
+        for result in results:
+            store.write(result)
+
+
+def _run_one(
+    problem: Problem, fold: int, name: str, method: Any, k: Voters, seed: int
 ) -> FoldResult:
+    return _run_method(name, method, FoldData(problem, fold), fold, k, seed)
+
+
+def _run_method(
+    name: str, method: Any, data: FoldData, fold: int, k: Voters, seed: int
+) -> FoldResult:
+    share = data.problem.shares.get(name, 1.0)
     inside, outside = data.matrices(name)
     known, wanted = data.problem.labels[data.train], data.problem.labels[data.test]
 

@@ -66,6 +66,10 @@ class Model:
         Neighbours that vote, from 1 to n; None if none was given or chosen.
     missing : tuple of str
         Values that stand for missing ones in feature columns, beside the usual ones.
+    numbers : ndarray of int, shape (n,), or None
+        Numbers of ``rows`` in the training table, if these are a sample of it.
+    class_rows : tuple of int
+        Rows of each class that the metric was learned from, if ``rows`` are a sample of them.
     """
 
     method: str
@@ -83,6 +87,13 @@ class Model:
     certificate: Certificate | None = None
     k: int | None = None
     missing: tuple[str, ...] = ()
+    numbers: np.ndarray | None = None
+    class_rows: tuple[int, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that the metric was learned from."""
+        return sum(self.class_rows) or len(self.rows)
 
     @property
     def labels(self) -> np.ndarray:
@@ -91,9 +102,9 @@ class Model:
 
     @property
     def class_sizes(self) -> dict[str, int]:
-        """Training rows of each class, by label."""
-        sizes = np.bincount(self.codes, minlength=len(self.classes)).tolist()
-        return dict(zip(self.classes, sizes, strict=True))
+        """Rows of each class that the metric was learned from, by label."""
+        kept = np.bincount(self.codes, minlength=len(self.classes)).tolist()
+        return dict(zip(self.classes, self.class_rows or kept, strict=True))
 
     def transform(self, frame: Any) -> np.ndarray:
         """Map rows so that their Euclidean distance is the learned distance.
@@ -114,7 +125,7 @@ class Model:
         """
         # Rows that overflow are refused by their numbers, which says more than NumPy's warning.
         with np.errstate(over="ignore", invalid="ignore"):
-            return _mapped(self.preparation.transform(frame), self.components)
+            return mapped(self.preparation.transform(frame), self.components)
 
     def neighbors(
         self, frame: Any, k: int | None = None, *, without_self: bool = False
@@ -232,41 +243,57 @@ def fit_model(
     """
     X = preparation.fit_transform(table.features)
     classes, codes = np.unique(table.labels, return_inverse=True)
-    start = time.perf_counter()
-    components = np.eye(X.shape[1])
-    if estimator is not None:
-        estimator.fit(X, table.labels)
-        components = np.ascontiguousarray(host_array(estimator.components_), dtype=np.float64)
-    seconds = time.perf_counter() - start
-    # Euclid's metric and learners of other packages have no such method.
+    components, facts = fitted_components(estimator, X, table.labels)
     return Model(
         method=method,
-        estimator=_description(estimator),
         preparation=preparation,
         components=components,
-        rows=_mapped(X, components),
+        rows=mapped(X, components),
         classes=tuple(str(name) for name in classes),
         codes=codes.astype(np.int64),
         label=table.label,
         data={"name": table.name, "fingerprint": table.fingerprint},
-        fit={
-            "objective": _number(getattr(estimator, "objective_", None)),
-            "gap": _number(getattr(estimator, "duality_gap_", None)),
-            "converged": bool(getattr(estimator, "converged_", True)),
-            "n_iter": int(getattr(estimator, "n_iter_", 0)),
-            "chosen": _plain(getattr(estimator, "best_params_", {})),
-            "reason": str(getattr(estimator, "reason_", "")),
-            "seconds": seconds,
-        },
-        lnml_version=__version__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        certificate=getattr(estimator, "certificate_", None),
         k=_voters(k, estimator, X, table.labels, seed),
         missing=table.missing,
+        **facts,
     )
 
 
-def _mapped(X: np.ndarray, components: np.ndarray) -> np.ndarray:
+def fitted_components(estimator: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+    """Fit an estimator, or take the Euclidean metric if it is None.
+
+    Returns
+    -------
+    components : ndarray of shape (r, d)
+    facts : dict
+        What a :class:`Model` stores about the fit.
+    """
+    start = time.perf_counter()
+    components = np.eye(X.shape[1])
+    if estimator is not None:
+        estimator.fit(X, y)
+        components = np.ascontiguousarray(host_array(estimator.components_), dtype=np.float64)
+    seconds = time.perf_counter() - start
+    # Euclid's metric and learners of other packages lack some of these.
+    fit = {
+        "objective": _number(getattr(estimator, "objective_", None)),
+        "gap": _number(getattr(estimator, "duality_gap_", None)),
+        "converged": bool(getattr(estimator, "converged_", True)),
+        "n_iter": int(getattr(estimator, "n_iter_", 0)),
+        "chosen": _plain(getattr(estimator, "best_params_", {})),
+        "reason": str(getattr(estimator, "reason_", "")),
+        "seconds": seconds,
+    }
+    return components, {
+        "estimator": _description(estimator),
+        "fit": fit,
+        "lnml_version": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "certificate": getattr(estimator, "certificate_", None),
+    }
+
+
+def mapped(X: np.ndarray, components: np.ndarray) -> np.ndarray:
     """Map rows (n, d) to the learned space (n, r); refuse those whose distances overflow."""
     rows = X @ components.T
     far = rows_that_overflow(rows)
@@ -282,18 +309,24 @@ def _voters(
     k: int | Literal["auto"] | None, estimator: Any, X: np.ndarray, y: np.ndarray, seed: int
 ) -> int | None:
     """Return how many neighbours vote, for rows (n, d) and labels (n,); None if nobody says."""
-    if isinstance(k, int):
-        if not 1 <= k <= len(X):
-            raise ValueError(f"k must be from 1 to {len(X)}, the number of rows; got {k}")
-        return k
-    own = getattr(estimator, "n_neighbors_", None)
-    if own is not None or k is None:
-        return None if own is None else int(own)
+    found = told_voters(k, estimator, len(X))
+    if found is not None or k is None:
+        return found
 
     def fit(rows: np.ndarray, labels: np.ndarray) -> Any:
         return None if estimator is None else clone(estimator).fit(rows, labels)
 
     return cross_validated_votes(fit, X, y, seed=seed)
+
+
+def told_voters(k: int | Literal["auto"] | None, estimator: Any, n_rows: int) -> int | None:
+    """Return how many of n rows vote, if the user or the estimator says so."""
+    if isinstance(k, int):
+        if not 1 <= k <= n_rows:
+            raise ValueError(f"k must be from 1 to {n_rows}, the number of rows; got {k}")
+        return k
+    own = getattr(estimator, "n_neighbors_", None)
+    return None if own is None else int(own)
 
 
 def _description(estimator: Any) -> dict[str, Any]:

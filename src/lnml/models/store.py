@@ -90,6 +90,7 @@ def _model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "fit": dict(model.fit),
         "k": model.k,
         "missing": list(model.missing),
+        "class_rows": list(model.class_rows),
     }
     arrays = {
         "components": model.components,
@@ -97,6 +98,8 @@ def _model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "codes": model.codes,
         **{_PREPARATION + name: array for name, array in prepared.items()},
     }
+    if model.numbers is not None:
+        arrays["numbers"] = model.numbers
     if model.certificate is not None:
         header["certificate"], proof = model.certificate.get_state()
         arrays |= {_CERTIFICATE + name: array for name, array in proof.items()}
@@ -251,7 +254,24 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         certificate=_certificate(header, arrays, components),
         k=k,
         missing=tuple(_texts("missing", header.get("missing", []))),
+        **_sample(header, arrays, codes, len(classes)),
     )
+
+
+def _sample(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], codes: np.ndarray, n_classes: int
+) -> dict[str, Any]:
+    """Return what a model says of the rows that its own are a sample of; most have all rows."""
+    sizes, numbers = header.get("class_rows", []), arrays.get("numbers")
+    _demand(isinstance(sizes, list) and bool(sizes) == (numbers is not None), "class_rows")
+    if numbers is not None:
+        _demand(all(type(size) is int for size in sizes), "class_rows")
+        _demand(len(sizes) == n_classes, "class_rows")
+        _demand(bool((np.bincount(codes, minlength=n_classes) <= sizes).all()), "class_rows")
+        _demand(numbers.dtype == np.int64 and numbers.shape == codes.shape, "numbers")
+        _demand(bool(0 <= numbers[0] and numbers[-1] < sum(sizes)), "numbers")
+        _demand(bool((np.diff(numbers) > 0).all()), "numbers")
+    return {"numbers": numbers, "class_rows": tuple(sizes)}
 
 
 def _certificate(

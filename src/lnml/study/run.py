@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def run_data(
     n_jobs: int | None = None,
     device: str | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Found:
     """Cross-validate the methods of one data set and fit it once more for the pictures.
 
@@ -47,6 +49,8 @@ def run_data(
         Where fits run. With a GPU all methods learn from all training rows.
     progress : callable, optional
         Called with the numbers of finished fits and of all fits.
+    client : distributed.Client, optional
+        Cluster whose workers run the folds.
     """
     problem = data.problem(seed)
     if device is not None:
@@ -63,7 +67,8 @@ def run_data(
     )
     store.write_summary(summary)
     methods = {name: on_device(made, device) for name, made in data.methods(seed).items()}
-    found = run_problem(problem, methods, store, seed=seed, n_jobs=n_jobs, progress=progress)
+    where: Any = {"n_jobs": n_jobs, "client": client}
+    found = run_problem(problem, methods, store, seed=seed, progress=progress, **where)
     portrait = store.read_portrait()
     if portrait is None:
         portrait = _portrait(problem, seed, device)
@@ -156,6 +161,7 @@ def run_study(
     n_jobs: int | None = None,
     device: str | None = None,
     bar: Callable[[str], AbstractContextManager[Progress | None]] = lambda _: nullcontext(),
+    client: Any = None,
 ) -> StudyResults:
     """Run several data sets in turn; see :func:`run_data`.
 
@@ -169,14 +175,13 @@ def run_study(
     for data in begun:
         # The report could not say of each data set how its results were made.
         FoldStore(folder / data.name).check(_settings(seed, device))
+    options: Any = {"seed": seed, "n_jobs": n_jobs, "device": device, "client": client}
     found: dict[StudyData, Found] = {}
     absent: dict[StudyData, str] = {}
     for data in chosen:
         try:
             with bar(data.title) as progress:
-                found[data] = run_data(
-                    data, folder, seed=seed, n_jobs=n_jobs, device=device, progress=progress
-                )
+                found[data] = run_data(data, folder, progress=progress, **options)
         except MissingDataError as error:
             absent[data] = str(error)
     earlier = {data: stored_data(data, folder, seed=seed) for data in begun if data not in found}

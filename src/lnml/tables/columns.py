@@ -94,8 +94,7 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
     if is_numeric(column):
         return "counts the rows" if _counts_rows(column.to_numpy()) else None
     categories = [str(category) for category in column.cat.categories]
-    different_everywhere = len(categories) > 1 and len(categories) == column.notna().sum()
-    if different_everywhere:
+    if is_identifier(len(categories), int(column.notna().sum())):
         return "has a different text in every row, like an identifier"
     if len(categories) > MOST_CATEGORIES:
         raise InputError(
@@ -104,6 +103,16 @@ def reason_to_leave_out(name: str, column: Any) -> str | None:
             f"(--drop {name!r})"
         )
     return None
+
+
+def is_identifier(n_texts: int, n_values: int) -> bool:
+    """Whether a column of categories has a different text in every row that has one."""
+    return n_texts == n_values > 1
+
+
+def counts_rows(n: int, first: float) -> bool:
+    """Whether numbers that rise by one from row to row, from a first, count the n rows."""
+    return n >= LEAST_ROWS_COUNTED and first.is_integer()
 
 
 def missing_codes(name: str, column: Any) -> list[str]:
@@ -177,8 +186,7 @@ def _text_categories(column: Any) -> Any:
 
 def _counts_rows(values: np.ndarray) -> bool:
     """Whether whole numbers rise by one from row to row, from any start."""
-    n = len(values)
-    if n < LEAST_ROWS_COUNTED or not float(values[0]).is_integer():
+    if not len(values) or not counts_rows(len(values), float(values[0])):
         return False
     # Differences of short whole numbers could wrap around.
     wide = values.astype(np.int64) if values.dtype.kind in "iu" else values

@@ -114,6 +114,33 @@ class Preparation(TransformerMixin, BaseEstimator):
         self._fit_matrix(frame)
         return self
 
+    def learned(
+        self,
+        columns: tuple[Column, ...],
+        *,
+        medians: np.ndarray,
+        centers: np.ndarray,
+        spreads: np.ndarray,
+        projection: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Self:
+        """Take what was learned elsewhere, as from rows that are not here.
+
+        Parameters
+        ----------
+        columns : tuple of Column
+            The columns, those of numbers first.
+        medians, centers, spreads : ndarray of shape (columns of numbers,)
+            What stands for missing numbers, is taken from numbers, and divides them.
+        projection : tuple of ndarray, optional
+            Mean (d',) and principal components (d, d').
+        """
+        self.check_parameters()
+        self.columns_ = columns
+        self.medians_, self.centers_, self.spreads_ = medians, centers, spreads
+        if projection is not None:
+            self.pca_mean_, self.pca_components_ = projection
+        return self
+
     def fit_transform(self, frame: Any, y: Any = None) -> np.ndarray:
         """Learn from a training part and return it as a matrix of shape (n, d)."""
         return self._project(self._fit_matrix(frame))
@@ -131,7 +158,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         X : ndarray of float64, shape (m, d)
         """
         plain = self._plain_columns(frame)
-        return self._project(self._scaled(self._matrix(plain, len(frame))))
+        return self.finished(self._matrix(plain, len(frame)))
+
+    def finished(self, X: np.ndarray) -> np.ndarray:
+        """Scale and project rows (n, d') of numbers and 0/1 columns, in place: shape (n, d)."""
+        return self._project(self._scaled(X))
 
     def count_unknown(self, frame: Any) -> dict[str, int]:
         """Count by column the values whose category does not occur in the training part."""
@@ -169,7 +200,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     def from_state(cls, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> Preparation:
         """Undo :meth:`get_state`; refuse a state whose parts do not fit each other."""
         preparation = cls(scale=state["scale"], pca=state["pca"])
-        preparation._check_parameters()
+        preparation.check_parameters()
         preparation.columns_ = tuple(_stored_column(column) for column in state["columns"])
         n_numbers = sum(column.categories is None for column in preparation.columns_)
         width = sum(len(column.output_names) for column in preparation.columns_)
@@ -194,7 +225,7 @@ class Preparation(TransformerMixin, BaseEstimator):
 
     def _fit_matrix(self, frame: Any) -> np.ndarray:
         """Learn everything; return the training part before the projection."""
-        self._check_parameters()
+        self.check_parameters()
         plain = {name: plain_column(name, frame[name]) for name in frame.columns}
         numbers = [Column(name) for name, column in plain.items() if is_numeric(column)]
         categories = [
@@ -210,7 +241,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         self._fit_pca(X)
         return X
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse a scale, or a number of components, that cannot be."""
         if self.scale not in SCALES:
             raise InputError(f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}")
         if self.pca is None:
@@ -272,14 +304,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     def _fit_pca(self, X: np.ndarray) -> None:
         if self.pca is None:
             return
-        most = min(X.shape)
-        if self.pca >= 1 and self.pca > most:
-            raise InputError(
-                f"pca={self.pca:g} exceeds the {most} principal components of {X.shape[0]} "
-                f"training rows with {X.shape[1]} columns: use at most {most}"
-            )
-        if not (X != X[0]).any():
-            raise InputError("all training rows are the same: there are no principal components")
+        check_components(self.pca, X.shape, varies=bool((X != X[0]).any()))
         # Both solvers are exact; the second is faster if there are many rows.
         solver = "full" if X.shape[0] < 10 * X.shape[1] else "covariance_eigh"
         wanted = int(self.pca) if self.pca >= 1 else self.pca
@@ -291,6 +316,18 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.pca is None:
             return X
         return (X - self.pca_mean_) @ self.pca_components_.T
+
+
+def check_components(pca: float, shape: tuple[int, int], *, varies: bool) -> None:
+    """Refuse more principal components than rows (n, d) have; ``varies`` if these differ."""
+    most = min(shape)
+    if pca >= 1 and pca > most:
+        raise InputError(
+            f"pca={pca:g} exceeds the {most} principal components of {shape[0]} training rows "
+            f"with {shape[1]} columns: use at most {most}"
+        )
+    if not varies:
+        raise InputError("all training rows are the same: there are no principal components")
 
 
 def _stored_column(stored: dict[str, Any]) -> Column:

@@ -160,6 +160,11 @@ def open_source(path: str | Path, reading: Reading) -> Iterator[Source]:
 
 def _source(path: Path, name: str, reading: Reading) -> Source:
     """Return a file as a source; refuse options that do not apply to its format."""
+    if path.is_dir() and not path.suffix:
+        raise InputError(
+            f"{name} is a folder: name a file in it; lnml fit --cluster reads folders of Parquet "
+            f"files"
+        )
     extension, packing = split_extension(path)
     if not extension:
         with zipfile.ZipFile(path) as archive:

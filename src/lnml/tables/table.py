@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -64,16 +64,18 @@ class Table:
         """SHA-256 of column names, features and labels; the file's format does not matter."""
         digest = hashlib.sha256(b"lnml table 1")
         for name, column in self.features.items():
-            _digest_text(digest, name)
-            if is_numeric(column):
-                # + 0.0: minus zero and zero are the same number.
-                values = column.to_numpy(dtype="<f8") + 0.0
-                values[np.isnan(values)] = np.nan
-                digest.update(b"numbers" + values.tobytes())
-            else:
-                _digest_codes(digest, column.cat.categories, column.cat.codes.to_numpy())
+            _digest_column(digest, name, column)
         _digest_codes(digest, *np.unique(self.labels, return_inverse=True))
         return digest.hexdigest()
+
+    @property
+    def column_digests(self) -> dict[str, str]:
+        """SHA-256 of each column by its name, also of that of the labels."""
+        found = {name: hashlib.sha256() for name in (*self.features, self.label)}
+        for name, column in self.features.items():
+            _digest_column(found[name], name, column)
+        _digest_codes(found[self.label], *np.unique(self.labels, return_inverse=True))
+        return {name: digest.hexdigest() for name, digest in found.items()}
 
 
 def read_table(
@@ -146,19 +148,12 @@ def make_table(
     {'a': 2, 'b': 2}
     """
     names = list(frame.columns)
-    if label is None:
-        raise InputError(
-            f"{name} has columns {', '.join(names[:20])}: say which one holds the labels (--label)"
-        )
-    for column in (label, *drop, *categories):
-        if column not in names:
-            error = unknown_name("column", column, names)
-            raise InputError(f"{name}: {error}")
-    if label in drop:
-        raise InputError(f"column {label!r} cannot hold the labels and be left out")
+    label = check_names(name, names, label, drop, categories)
     labels = label_texts(frame[label])
-    kept, notes = _without_classes(labels, drop_classes)
-    _check_classes(labels[kept], label)
+    check_dropped(drop_classes, np.unique(labels).tolist())
+    kept = ~np.isin(labels, list(drop_classes))
+    notes = notes_about_dropped({each: int(np.sum(labels == each)) for each in drop_classes})
+    check_classes(*np.unique(labels[kept], return_inverse=True), label)
     used = [column for column in names if column != label and column not in drop]
     features, said = _features(frame[used], categories)
     notes += said
@@ -195,50 +190,88 @@ def _features(frame: Any, categories: Collection[str]) -> tuple[Any, list[str]]:
     return require("pandas").DataFrame(columns), notes
 
 
-def label_texts(column: Any) -> np.ndarray:
-    """Return the labels of all rows (n,) as text; refuse rows without one."""
+def label_texts(column: Any, where: str = "", start: int = 0) -> np.ndarray:
+    """Return the labels of all rows (n,) as text; refuse rows without one.
+
+    ``where`` begins the message, and ``start`` is the number of the first row.
+    """
     missing = np.flatnonzero(column.isna().to_numpy())
     if missing.size:
         raise InputError(
-            f"{missing.size} of {len(column)} rows have no label in column {column.name!r} (the "
-            f"first is row {missing[0]}, counted from 0): fill them in, or remove these rows"
+            f"{where}{missing.size} of {len(column)} rows have no label in column "
+            f"{column.name!r} (the first is row {start + missing[0]}, counted from 0): fill them "
+            f"in, or remove these rows"
         )
     values = column.astype("object").to_numpy()
     return np.array([category_text(value) for value in values], dtype=str)
 
 
-def _without_classes(labels: np.ndarray, dropped: Collection[str]) -> tuple[np.ndarray, list[str]]:
-    """Return which rows stay (n,) if classes are left out, and notes about these."""
-    known = np.unique(labels).tolist()
+def check_names(
+    name: str,
+    names: Collection[str],
+    label: str | None,
+    drop: Collection[str],
+    categories: Collection[str],
+) -> str:
+    """Return the column of labels; refuse names of columns that ``name`` does not have."""
+    if label is None:
+        raise InputError(
+            f"{name} has columns {', '.join(list(names)[:20])}: say which one holds the labels "
+            f"(--label)"
+        )
+    for column in (label, *drop, *categories):
+        if column not in names:
+            error = unknown_name("column", column, names)
+            raise InputError(f"{name}: {error}")
+    if label in drop:
+        raise InputError(f"column {label!r} cannot hold the labels and be left out")
+    return label
+
+
+def check_dropped(dropped: Collection[str], classes: Collection[str]) -> None:
+    """Refuse to leave out classes that do not occur."""
     for label in dropped:
-        if label not in known:
-            raise unknown_name("class", label, known)
-    counts = {label: int(np.sum(labels == label)) for label in dropped}
-    notes = [
+        if label not in classes:
+            raise unknown_name("class", label, classes)
+
+
+def notes_about_dropped(counts: Mapping[str, int]) -> list[str]:
+    """Say how many rows of which class are left out."""
+    return [
         f"class {label!r}: {count} {'row' if count == 1 else 'rows'} left out; rows are numbered "
         f"without them"
         for label, count in counts.items()
     ]
-    return ~np.isin(labels, list(dropped)), notes
 
 
-def _check_classes(labels: np.ndarray, name: str) -> None:
-    """Refuse labels (n,) that are no classes, or too few."""
-    classes, counts = np.unique(labels, return_counts=True)
-    if any(_has_fraction(text) for text in classes) and all(is_number(text) for text in classes):
-        row = next(row for row, text in enumerate(labels) if _has_fraction(text))
+def check_classes(classes: np.ndarray, codes: np.ndarray, name: str) -> None:
+    """Refuse labels that are no classes, or too few.
+
+    Parameters
+    ----------
+    classes : ndarray of str, shape (c,)
+        Labels that occur.
+    codes : ndarray of int, shape (n,)
+        Label of each row, as a position in ``classes``.
+    name : str
+        Column of the labels.
+    """
+    fractions = np.array([_has_fraction(text) for text in classes], dtype=bool)
+    if fractions.any() and all(is_number(text) for text in classes):
+        row = int(fractions[codes].argmax())
         raise InputError(
-            f"column {name!r} holds numbers with a fraction, such as {labels[row]} in row {row} "
-            f"(counted from 0), not classes: divide them into groups, or choose another column"
+            f"column {name!r} holds numbers with a fraction, such as {classes[codes[row]]} in row "
+            f"{row} (counted from 0), not classes: divide them into groups, or choose another "
+            f"column"
         )
     if classes.size < 2:
         shown = f"one class only ({str(classes[0])!r})" if classes.size else "no class"
         raise InputError(f"column {name!r} holds {shown}: give rows of at least two classes")
-    if len(labels) == 2:
+    if len(codes) == 2:
         raise InputError(
             "two rows are too few: give at least two rows of a class, and one of another class"
         )
-    if counts.max() < 2:
+    if np.bincount(codes).max() < 2:
         raise InputError(
             f"every class in column {name!r} has one row only: give at least two rows of a class, "
             f"or choose another column"
@@ -252,6 +285,17 @@ def _has_fraction(text: str) -> bool:
 def _digest_text(digest: Any, text: str) -> None:
     encoded = text.encode()
     digest.update(len(encoded).to_bytes(8, "little") + encoded)
+
+
+def _digest_column(digest: Any, name: str, column: Any) -> None:
+    _digest_text(digest, name)
+    if is_numeric(column):
+        # + 0.0: minus zero and zero are the same number.
+        values = column.to_numpy(dtype="<f8") + 0.0
+        values[np.isnan(values)] = np.nan
+        digest.update(b"numbers" + values.tobytes())
+    else:
+        _digest_codes(digest, column.cat.categories, column.cat.codes.to_numpy())
 
 
 def _digest_codes(digest: Any, values: Any, codes: np.ndarray) -> None:

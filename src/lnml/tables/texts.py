@@ -73,7 +73,7 @@ def text_column(name: str, column: Any, kind: Kind | None = None) -> Any:
     if not wrong.size:
         return pandas.Series(values, index=column.index, name=column.name)
     if kind is None:
-        _refuse_other_numbers(name, texts)
+        refuse_other_numbers(name, texts)
     n_present = int((codes >= 0).sum())
     if kind == "numbers" or wrong.size < n_present / 2:
         where = (
@@ -100,7 +100,7 @@ def is_a_date(name: str) -> InputError:
     )
 
 
-def _refuse_other_numbers(name: str, texts: Sequence[str]) -> None:
+def refuse_other_numbers(name: str, texts: Sequence[str]) -> None:
     """Refuse what a person reads as a number, or as a time, and a distance cannot use."""
     if all(_DATE.fullmatch(text) for text in texts):
         raise is_a_date(name)
