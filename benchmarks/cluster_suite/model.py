@@ -1,29 +1,28 @@
-"""A cost model of a fit: measured on one worker, checked on more, and followed to large clusters.
+"""A cost model of a fit: measured on one and two workers, checked on four, followed to many.
 
-A phase takes compute that is shared among workers, compute that every worker repeats for its
-rows (mapping them), bytes through the client, and tasks.
+A step takes compute that is shared among workers, compute that every worker repeats for its rows
+(mapping them), bytes that pass the client, and phases of tasks.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from suite.report import Group, Table
+from threadpoolctl import threadpool_limits
 
 from cluster_suite.contest import phases_of
 from cluster_suite.growth import mixture
 from cluster_suite.measure import Phase, chunked, workers
 from lnml import LMNN
 from lnml.kernels.cluster.crew import dealt_out
-from lnml.kernels.cluster.layout import BLOCK_ROWS, LEAST_BLOCKS, MOST_BLOCKS, Layout
-from lnml.kernels.cpu.products import shifted_product
+from lnml.kernels.cluster.layout import MOST_BLOCKS, Layout
 
 ROWS = 100_000
-# Stated, not measured: a network of 10 Gb/s, and the scheduler's work for a task.
-BANDWIDTH = 1.25e9
+# Stated, not measured: the scheduler's work for a task.
 TASK_SECONDS = 1e-3
 TARGETS = 3
 
@@ -42,6 +41,8 @@ class Costs:
         For a row, a column and a component.
     nearest : float
         For a pair of rows of one class and a column.
+    client : float
+        For a byte that passes the client: packed, through the scheduler, unpacked.
     phase : float
         For a phase without work.
     """
@@ -50,14 +51,8 @@ class Costs:
     hinge: float
     map: float
     nearest: float
+    client: float
     phase: float
-
-
-# An H200 by results/gpu.md: a million rows of 128 columns take 1.32 s a search and 0.114 s an
-# evaluation over 133 million candidates. The rest is of the order of the search.
-GPU = Costs(
-    search=1.32 / (0.5e12 * 128), hinge=0.114 / (133e6 * 128), map=1e-14, nearest=2e-14, phase=5e-3
-)
 
 
 @dataclass(frozen=True)
@@ -86,56 +81,69 @@ def shares(rows: int, count: int) -> tuple[float, float]:
     return max(sizes), sum(sizes)
 
 
-def predict(costs: Costs, size: Size, count: int, threads: int, remote: bool) -> dict[str, float]:
-    """Seconds of a search, an evaluation and an assignment on some workers.
-
-    ``remote`` counts bytes through the client's network; workers of one machine share memory.
-    """
-    n, d = size.rows, size.columns
-    share, copies = shares(n, count)
-    cores = min(count, len(layout_of(n).cells)) * threads
-    rate = BANDWIDTH if remote else np.inf
-    tasks = 3 * min(count, len(layout_of(n).cells)) * TASK_SECONDS if remote else 0.0
+def client_bytes(n: int, count: int) -> dict[str, float]:
+    """Bytes that pass the client in each step."""
+    _, copies = shares(n, count)
     numbers = 8.0 * n * TARGETS
-    compute = costs.hinge * n * size.candidates * d / cores
-    mapping = costs.map * share * n * d * d / threads
     return {
-        "search": costs.search * n * n / 2 * d / cores + mapping + 8.0 * n * copies / rate,
-        "evaluation: compute": compute + mapping,
-        "evaluation: client": numbers * (2 + 2 * copies) / rate,
-        "evaluation: tasks": 3 * costs.phase + tasks,
+        "search": 8.0 * n * copies,
+        "evaluation": numbers * (2.0 + 2.0 * copies),
+        "assignment": 2.0 * numbers * copies,
+    }
+
+
+def predict(costs: Costs, size: Size, count: int, threads: int) -> dict[str, float]:
+    """Seconds of a search, an evaluation and an assignment on some workers."""
+    n, d = size.rows, size.columns
+    share, _ = shares(n, count)
+    busy = min(count, len(layout_of(n).cells))
+    mapping = costs.map * share * n * d * d / threads
+    moved = {step: costs.client * each for step, each in client_bytes(n, count).items()}
+    cores = busy * threads
+    return {
+        "search": costs.search * n * n / 2 * d / cores + mapping + moved["search"],
+        "evaluation: compute": costs.hinge * n * size.candidates * d / cores + mapping,
+        "evaluation: client": moved["evaluation"],
+        "evaluation: tasks": 3 * (costs.phase + busy * TASK_SECONDS),
         "assignment": costs.nearest * n * n / size.classes * d / cores
         + mapping
-        + 16.0 * n * TARGETS * copies / rate,
+        + moved["assignment"],
     }
 
 
 def model(rows: int = ROWS, counts: tuple[int, ...] = (1, 2, 4)) -> Group:
-    """Measure one worker, check the model on more, and predict."""
+    """Measure workers, check the model, and predict."""
     X, y = mixture(rows)
-    d, classes = X.shape[1], int(y.max()) + 1
-    measured = {count: _measured(X, y, count) for count in counts}
-    one, candidates = measured[counts[0]]
-    size = Size(rows, d, classes, candidates)
-    costs = _costs(one, size)
+    found = {count: _measured(X, y, count) for count in counts}
+    size = Size(rows, X.shape[1], int(y.max()) + 1, found[counts[0]][1])
+    steps = {count: each for count, (each, _) in found.items()}
+    return page(steps, size, _phase_seconds(), _map_seconds())
+
+
+def page(measured: dict[int, dict[str, float]], size: Size, phase: float, mapping: float) -> Group:
+    """Derive costs from what one and two workers took; predict the rest."""
+    costs = _costs(measured, size, phase, mapping)
     group = Group("A cost model")
     table = Table(["workers", "step", "measured s", "predicted s", "measured / predicted"])
-    for count, (found, _) in measured.items():
-        predicted = predict(costs, size, count, 1, remote=False)
-        for name, seconds in found.items():
+    for count, steps in measured.items():
+        predicted = predict(costs, size, count, 1)
+        for name, seconds in steps.items():
             known = _of(predicted, name)
             table.rows.append([count, name, seconds, known, seconds / known])
     group.tables += [table, _prediction(costs)]
     group.notes.append(
-        f"Costs on one thread, in ns: search {1e9 * costs.search:.3f} a pair and column, hinge "
-        f"{1e9 * costs.hinge:.2f} a candidate and component, mapping {1e9 * costs.map:.3f} a row, "
-        f"column and component, nearest {1e9 * costs.nearest:.3f} a pair and column; a phase "
-        f"without work {1e3 * costs.phase:.1f} ms. {candidates:.0f} candidates a row."
+        f"Costs on one thread: search {1e9 * costs.search:.3f} ns a pair and column, hinge "
+        f"{1e9 * costs.hinge:.2f} ns a candidate and component, mapping {1e9 * costs.map:.3f} ns a "
+        f"row, column and component, nearest {1e9 * costs.nearest:.3f} ns a pair and column; "
+        f"{1e-6 / costs.client:.0f} MB/s through the client; {1e3 * costs.phase:.1f} ms a phase "
+        f"without work. {size.candidates:.0f} candidates a row. Hinge and client come from the "
+        f"evaluations of one and two workers, search and nearest from one worker."
     )
     group.notes.append(
-        f"The prediction is for {BLOCK_ROWS:,} rows a block or more, {LEAST_BLOCKS} to "
-        f"{MOST_BLOCKS} blocks, a client's network of {BANDWIDTH / 1e9:.2f} GB/s, "
-        f"{1e3 * TASK_SECONDS:.0f} ms a task, 100 classes and 100 candidates a row: assumptions."
+        f"The prediction is for {MOST_BLOCKS} blocks, {1e3 * TASK_SECONDS:.0f} ms a task, 100 "
+        f"classes and 100 candidates a row: assumptions. GPU workers take the search and the "
+        f"evaluation of results/gpu.md: 1.32 s and 0.114 s for a million rows of 128 columns "
+        f"and 133 million candidates."
     )
     return group
 
@@ -159,23 +167,39 @@ def _mean(phase: Phase) -> float:
     return phase.seconds / phase.count
 
 
-def _costs(found: dict[str, float], size: Size) -> Costs:
-    """Derive unit costs from the steps of one worker."""
+def _costs(
+    measured: dict[int, dict[str, float]], size: Size, phase: float, mapping: float
+) -> Costs:
+    """Derive unit costs from the steps of one and of two workers."""
     n, d = size.rows, size.columns
-    rows = np.random.default_rng(0).normal(size=(40_000, d)).astype(np.float32)
-    begin = time.perf_counter()
-    for _ in range(5):
-        shifted_product(rows, rows[0], np.eye(d), rows.dtype, rows.dtype)
-    mapping = (time.perf_counter() - begin) / 5 / (len(rows) * d * d)
-    phase = _phase_seconds()
+    first, second = (measured[count] for count in (1, 2))
     whole = mapping * n * d * d
+    # evaluation = hinge / workers + bytes * client + mapping + phases, for one and for two.
+    bytes_one, bytes_two = (client_bytes(n, count)["evaluation"] for count in (1, 2))
+    rest = [each["evaluation"] - whole - 3 * (phase + TASK_SECONDS) for each in (first, second)]
+    client = max((rest[1] - 0.5 * rest[0]) / (bytes_two - 0.5 * bytes_one), 0.0)
+    moved = client_bytes(n, 1)
     return Costs(
-        search=(found["search"] - whole) / (n * n / 2 * d),
-        hinge=(found["evaluation"] - whole - 3 * phase) / (n * size.candidates * d),
+        search=(first["search"] - whole - client * moved["search"]) / (n * n / 2 * d),
+        hinge=(rest[0] - client * bytes_one) / (n * size.candidates * d),
         map=mapping,
-        nearest=(found["assignment"] - whole) / (n * n / size.classes * d),
+        nearest=(first["assignment"] - whole - client * moved["assignment"])
+        / (n * n / size.classes * d),
+        client=client,
         phase=phase,
     )
+
+
+def _map_seconds(columns: int = 128) -> float:
+    """Seconds of one thread to map a row, for a column and a component, in float32."""
+    rows = np.random.default_rng(0).normal(size=(4096, columns)).astype(np.float32)
+    matrix = rows[:columns]
+    with threadpool_limits(1):
+        rows @ matrix
+        begin = time.perf_counter()
+        for _ in range(20):
+            rows @ matrix
+        return (time.perf_counter() - begin) / 20 / rows.size / columns
 
 
 def _phase_seconds() -> float:
@@ -199,11 +223,14 @@ def _of(predicted: dict[str, float], step: str) -> float:
 def _prediction(costs: Costs) -> Table:
     """Predict 10 million rows of 128 columns on workers of 16 cores, and of one GPU."""
     size = Size(10_000_000, 128, 100, 100.0)
+    gpu = replace(
+        costs, search=1.32 / (0.5e12 * 128), hinge=0.114 / (133e6 * 128), map=1e-14, nearest=2e-14
+    )
     header = ["workers", "rows kept by a worker, %", "search s", "evaluation: compute s"]
     table = Table([*header, "evaluation: client s", "evaluation: tasks s", "assignment s"])
     kinds = [(f"{count} of 16 cores", count, costs, 16) for count in (16, 64, 256)]
-    kinds += [(f"{count} of one H200", count, GPU, 1) for count in (4, 16, 64)]
+    kinds += [(f"{count} of one H200", count, gpu, 1) for count in (4, 16, 64)]
     for name, count, each, threads in kinds:
-        found = predict(each, size, count, threads, remote=True)
+        found = predict(each, size, count, threads)
         table.rows.append([name, 100.0 * shares(size.rows, count)[0], *found.values()])
     return table
