@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from interruptions import interrupt_after
 
 from lnml.cli import cluster, main
 from lnml.datasets import load_dataset
-from lnml.evaluation.store import FoldStore
 from lnml.models import clustered, load_model
 
 distributed = pytest.importorskip("distributed")
@@ -310,17 +310,9 @@ def test_a_comparison_is_the_one_of_one_machine(folder, address, capsys):
 
 def test_an_interrupted_comparison_goes_on(folder, address, capsys, monkeypatch):
     """Also on one machine, where the rest is done."""
-    write_result, stored = FoldStore.write, []
-
-    def write_some(store, result):
-        write_result(store, result)
-        stored.append(result)
-        if len(stored) == 2:
-            raise KeyboardInterrupt
-
     arguments = ["compare", *QUICK, "--resume", "work"]
     with monkeypatch.context() as patch:
-        patch.setattr(FoldStore, "write", write_some)
+        interrupt_after(patch, 2)
         assert main([*arguments, "--cluster", address, "-q"]) == 130
     assert "2 finished fits are kept in work" in capsys.readouterr().err
     kept = {path: path.stat().st_mtime_ns for path in Path("work").glob("fold*.json")}

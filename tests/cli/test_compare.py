@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from interruptions import interrupt_after, wait_until
 
 from lnml.cli import main
 from lnml.datasets import load_dataset
-from lnml.evaluation.store import FoldStore
 from lnml.learning.votes import CANDIDATES
 
 
@@ -151,19 +150,6 @@ def test_folds_of_other_rows_are_refused(iris, capsys):
     path.write_text(json.dumps({**stored, "test": list(range(50))}))
     assert main(arguments) == 2
     assert "fold 1 of LMNN" in capsys.readouterr().err
-
-
-def interrupt_after(monkeypatch, count):
-    """Let the command be interrupted when this many results are stored."""
-    write, written = FoldStore.write, []
-
-    def write_some(store, result):
-        write(store, result)
-        written.append(result)
-        if len(written) == count:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(FoldStore, "write", write_some)
 
 
 def test_an_interrupted_comparison_says_what_is_kept(iris, monkeypatch, capsys):
@@ -395,16 +381,6 @@ def start(iris):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=30)
-
-
-def wait_until(condition, what, running=None, seconds=100):
-    """Wait for a condition, while a command runs; say what did not happen in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if running is not None:
-            assert running.poll() is None, f"exit code {running.returncode} before {what}"
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
-        time.sleep(0.05)
 
 
 def finished_folds():

@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from interruptions import wait_until
 
 from lnml.datasets import load_dataset
 
@@ -51,16 +51,6 @@ def workers(session):
             if b"spawn_main" in command and os.getsid(int(path.name)) == session:
                 found.append(int(path.name))
     return sorted(found)
-
-
-def wait_until(condition, what, running=None, seconds=200):
-    """Wait for a condition while a command runs; say what did not happen in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if running is not None:
-            assert running.poll() is None, f"ended before {what}: {running.communicate()}"
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
-        time.sleep(0.05)
 
 
 def finished():

@@ -87,7 +87,8 @@ def run(arguments: list[str]) -> int:
     """Run the application; every mistake of the user becomes one line and exit code 2."""
     _prepare_streams()
     try:
-        with _terminated_as_interrupted():
+        # Otherwise workers would go on after SIGTERM, and half-written files stay.
+        with signal_means(signal.SIGTERM, signal.default_int_handler):
             result = application()(arguments, prog_name="lnml", standalone_mode=False)
         sys.stdout.flush()
     except InputError as error:
@@ -139,17 +140,16 @@ def _discard_unwritten() -> None:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Make SIGTERM act as Ctrl-C; otherwise workers would go on, and half-written files stay."""
+def signal_means(number: signal.Signals, what: Any) -> Iterator[None]:
+    """Say what a signal does in this block; only the main thread may."""
     if threading.current_thread() is not threading.main_thread():
-        # Only the main thread may say what signals do.
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(number, what)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
 
 
 @cache

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from urllib.request import urlopen
 
 import typer
 
-from lnml.cli.app import show_notes
+from lnml.cli.app import show_notes, signal_means
 from lnml.errors import InputError, require
 from lnml.version import __version__
 
@@ -212,7 +211,9 @@ def _start(stack: ExitStack, n_workers: int) -> Any:
         client = Client(cluster, timeout=CONNECT_SECONDS)
         stack.callback(_close, client)
         known = len(active_children())
-        with _ignoring_interrupts():
+        # A terminal sends Ctrl-C to all processes, and workers would show where they were. Those
+        # that are started while it is ignored always ignore it.
+        with signal_means(signal.SIGINT, signal.SIG_IGN):
             cluster.scale(n_workers)
             deadline = time.monotonic() + SPAWN_SECONDS
             while len(active_children()) < known + n_workers and time.monotonic() < deadline:
@@ -229,22 +230,6 @@ def _start(stack: ExitStack, n_workers: int) -> Any:
         ) from error
     _restore(before)
     return client
-
-
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment; processes that are started then always do.
-
-    A terminal sends it to all processes, and workers would show where they were.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _deaf_worker() -> Any:

@@ -152,10 +152,7 @@ def compare(
         "k": voters,
         "scale": scale,
         "pca": pca,
-        "dropped columns": ", ".join(drop) or None,
-        "dropped classes": ", ".join(drop_class) or None,
-        "columns of categories": ", ".join(categories) or None,
-        "read as missing": ", ".join(reading.missing) or None,
+        **_told(drop, drop_class, categories, reading.missing),
         "seed": seed,
         "device": place,
     }
@@ -171,6 +168,19 @@ def compare(
     _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
         show(_summary(found, voters, page, stored))
+
+
+def _told(
+    drop: Sequence[str], classes: Sequence[str], categories: Sequence[str], missing: Sequence[str]
+) -> dict[str, str | None]:
+    """Return what the user said about the table, for the record."""
+    said = {
+        "dropped columns": drop,
+        "dropped classes": classes,
+        "columns of categories": categories,
+        "read as missing": missing,
+    }
+    return {name: ", ".join(values) or None for name, values in said.items()}
 
 
 def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:

@@ -23,28 +23,34 @@ EXAMPLES = (
 )
 
 
+Everything = Annotated[
+    bool, typer.Option("--all", help="Also run the large data sets, not only the five small.")
+]
+DataSets = Annotated[
+    list[str],
+    typer.Option(
+        "--data",
+        metavar="NAME",
+        help="Run only this data set; may be repeated.",
+        show_default=False,
+    ),
+]
+Folder = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", help="Folder for report, tables and finished folds."
+    ),
+]
+GoOn = Annotated[
+    bool, typer.Option("--resume", help="Continue, and keep the finished folds in the folder.")
+]
+
+
 def study(
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also run the large data sets, not only the five small.")
-    ] = False,
-    data: Annotated[
-        list[str],
-        typer.Option(
-            "--data",
-            metavar="NAME",
-            help="Run only this data set; may be repeated.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006 - Typer copies it
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Folder for report, tables and finished folds."
-        ),
-    ] = Path("lnml-study"),
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue, and keep the finished folds in the folder.")
-    ] = False,
+    everything: Everything = False,
+    data: DataSets = [],  # noqa: B006 - Typer copies it
+    output: Folder = Path("lnml-study"),
+    resume: GoOn = False,
     jobs: Jobs = None,
     device: Device = None,
     cluster: Cluster = None,
