@@ -75,7 +75,7 @@ def test_it_starts_and_ends(lnml):
 def test_a_signal_ends_all(lnml, kind):
     """Ctrl-C reaches all processes of a terminal, and is told in one line."""
     running = lnml(*COMPARE, "-m", "ln-lmnn-cv", "--resume", "work", "-q")
-    wait_until(finished, "finished fit", running)
+    wait_until(finished, "finished fit", running, seconds=200)
     if kind == signal.SIGINT:
         os.killpg(running.pid, kind)
     else:
@@ -100,7 +100,7 @@ def test_a_signal_ends_all(lnml, kind):
 @needs_proc
 def test_folds_of_a_dead_worker_are_run_again(lnml):
     running = lnml(*COMPARE, "-m", "euclidean,ln-lmnn-cv", "--resume", "work", "-q")
-    wait_until(lambda: finished() >= 2, "finished fits", running)
+    wait_until(lambda: finished() >= 2, "finished fits", running, seconds=200)
     os.kill(workers(running.pid)[-1], signal.SIGKILL)
     assert running.communicate(timeout=280) == ("", "")
     results = json.loads(Path("wine.json").read_text())["comparison"]["results"]
