@@ -50,6 +50,27 @@ def test_certificate_can_be_checked(client, iris):
     assert report.holds, report.reason
 
 
+@pytest.mark.parametrize("model", [LMNN(), MCML()], ids=str)
+def test_columns_that_depend_on_each_other(client, iris, model):
+    """As with 0/1 columns of categories: directions in which rows do not differ are left out."""
+    X, y = iris
+    X = np.column_stack([X, X[:, 0] + X[:, 1], np.ones(len(y))])
+    wanted = clone(model).fit(X, y)
+    found = clone(model).fit(da.from_array(X, chunks=(60, 6)), y)
+    close(found, wanted)
+    report = verify(found.certificate(X, y), X, y)
+    assert report.holds, report.reason
+
+
+def test_huge_values_beside_such_columns_are_not_trusted(client, iris):
+    X, y = iris
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    X[3, :2] = 1e13
+    with pytest.warns(Warning):
+        found = LMNN().fit(da.from_array(X, chunks=(60, 5)), y)
+    assert not found.converged_
+
+
 def test_chunks_of_unknown_size_and_empty_chunks(client, iris, local):
     X, y = iris
     doubled = da.concatenate(

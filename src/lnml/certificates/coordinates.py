@@ -131,6 +131,11 @@ def typical_sizes(rows: np.ndarray) -> np.ndarray:
     return np.asarray(sizes[middle, np.arange(rows.shape[1])])
 
 
+def has_huge_values(largest: np.ndarray, some: np.ndarray) -> bool:
+    """Whether the largest value of a column (d,) is far beyond those of some rows (m, d)."""
+    return bool((largest > HUGE * typical_sizes(some)).any())
+
+
 def hidden(coordinates: np.ndarray, rows: np.ndarray) -> bool:
     """Whether outliers hide differences of other rows (n, d) that the coordinates leave out.
 
@@ -140,7 +145,7 @@ def hidden(coordinates: np.ndarray, rows: np.ndarray) -> bool:
     if coordinates.shape[1] >= differ.sum():
         return False
     some = rows[:: max(len(rows) // SAMPLE, 1)][:, differ]
-    if not (np.abs(rows[:, differ]).max(axis=0) > HUGE * typical_sizes(some)).any():
+    if not has_huge_values(np.abs(rows[:, differ]).max(axis=0), some):
         return False
     unit = power_of_two(np.ptp(rows.astype(LONG), axis=0)[differ])
     basis = coordinates[differ] * unit[:, None]

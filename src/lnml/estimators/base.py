@@ -142,7 +142,14 @@ class MetricEstimator(MahalanobisMetric):
         solution = learned.solution
         if solution.stopped:
             return
-        if solution.short and learned.order is not None and not is_dask(given):
+        if solution.short and is_dask(given):
+            warn_user(
+                f"{type(self).__name__} cannot show that its metric is near the best one: "
+                f"duality_gap_ is {solution.gap:.1e}. Outliers, columns that nearly depend on each "
+                f"other or of very different scale can be the cause: a fit to a sample of the rows "
+                f"as a NumPy array names them"
+            )
+        elif solution.short and learned.order is not None:
             assert solution.gap is not None
             X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
             names = getattr(self, "feature_names_in_", None)

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lnml.certificates.coordinates import hidden
+from lnml.certificates.coordinates import SAMPLE, has_huge_values, hidden
 from lnml.core.monitor import Monitor
+from lnml.core.points import Embedding
 from lnml.core.solution import Proof, Solution
 from lnml.core.trail import Trail
 from lnml.core.warm_start import WarmStart
+from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Objective
 from lnml.solvers.barrier import follow_softmax, solve_softmax
 from lnml.solvers.bregman import solve_logdet
@@ -161,12 +163,25 @@ def _prove(
     used = np.count_nonzero(proof.coordinates.any(axis=1))
     if proof.coordinates.shape[1] == used or proof.parameters.get("diagonal"):
         return proof
-    if not training.kernels.remote:
-        rows = np.asarray(training.kernels.to_host(training.points.data), dtype=np.float64)
-        if not hidden(proof.coordinates, rows):
-            return proof
+    if not _hidden(training, proof.coordinates):
+        return proof
     # Rows differ, or may differ, where nothing was learned: only a bound of zero holds there.
     return _without_bound(proof)
+
+
+def _hidden(training: TrainingSet, coordinates: np.ndarray) -> bool:
+    """Whether rows differ, or may differ, where the coordinates leave directions out."""
+    kernels, points = training.kernels, training.points
+    if not kernels.remote:
+        return hidden(coordinates, np.asarray(kernels.to_host(points.data), dtype=np.float64))
+    columns = kernels.columns(points)
+    differ = columns.highest > columns.lowest
+    if coordinates.shape[1] >= differ.sum():
+        return False
+    numbers = np.arange(0, points.n_rows, max(points.n_rows // SAMPLE, 1))
+    some = kernels.rows(Embedding.of(points), numbers)
+    largest = np.maximum(-columns.lowest, columns.highest)
+    return has_huge_values(largest[differ], some[:, differ])
 
 
 def _without_bound(proof: Proof) -> Proof:

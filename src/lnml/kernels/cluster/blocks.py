@@ -15,8 +15,12 @@ _ROWS_AT_A_TIME = 2048
 
 def chunk_facts(chunk: np.ndarray) -> dict[str, Any]:
     """Look at a chunk: number of rows, range of columns, a few rows, and whether all are finite."""
+    if isinstance(chunk, np.ma.MaskedArray):
+        raise TypeError(
+            "X has masked chunks: fill them first, for example with dask.array.ma.filled"
+        )
     rows = np.asarray(chunk)
-    found: dict[str, Any] = {"n": len(rows), "dtype": rows.dtype.str, "finite": True}
+    found: dict[str, Any] = {"n": len(rows), "width": rows.shape[1], "finite": True}
     if len(rows):
         found["finite"] = bool(np.isfinite(rows).all())
         found["lowest"], found["highest"] = rows.min(axis=0), rows.max(axis=0)

@@ -87,7 +87,7 @@ def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> Any:
     known = _mapped.get(row_map.token)
     if known is None:
         if not row_map.token.startswith(_KEPT_BESIDES):
-            for old in [token for token in _mapped if not token.startswith(_KEPT_BESIDES)]:
+            for old in [token for token in list(_mapped) if not token.startswith(_KEPT_BESIDES)]:
                 _mapped.pop(old, None)
         known = _mapped.setdefault(row_map.token, {})
     found = known.get(name)

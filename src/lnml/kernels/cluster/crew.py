@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,28 @@ def current_client() -> Any:
         return get_client()
     except ValueError:
         raise ValueError(NO_CLIENT) from None
+
+
+@contextmanager
+def outside_of_tasks() -> Iterator[None]:
+    """Leave the thread of a task to others, if this runs in one: they wait for it otherwise."""
+    from distributed import get_worker, rejoin, secede
+    from distributed.threadpoolexecutor import thread_state
+
+    try:
+        get_worker()
+    except ValueError:
+        yield
+        return
+    if not getattr(thread_state, "proceed", False):
+        # As inside of worker_client().
+        yield
+        return
+    secede()
+    try:
+        yield
+    finally:
+        rejoin()
 
 
 class ClusterLost(RuntimeError):
@@ -169,8 +193,9 @@ class Crew:
             except (CancelledError, CommClosedError, OSError) as error:
                 raise ClusterLost("the scheduler of the cluster is gone: fit again") from error
             if failed:
-                # Outside of the try: a task may raise an OSError or TimeoutError of its own.
-                failed[0].result()
+                # Outside of the try: a task may raise an OSError or TimeoutError of its own. The
+                # client keeps the error itself, whose frames would keep the rows of the fit.
+                raise _without_frames(failed[0].exception())
             if self.client.status not in ("running", "connecting", "newly-created"):
                 raise ClusterLost("the connection to the cluster is closed: fit again")
             if self._alive():
@@ -183,12 +208,26 @@ class Crew:
                     "fit again"
                 )
 
+    def tell(self, task: Callable[[], None]) -> None:
+        """Run something on all workers that are there; a cluster that is lost needs it no more."""
+        with suppress(Exception):
+            if self.client.status == "running" and self._alive():
+                self.client.run(task, on_error="ignore")
+
     def _alive(self) -> bool:
         """Whether the scheduler answers and has workers."""
         try:
             return bool(self.workers())
         except Exception:
             return False
+
+
+def _without_frames(error: BaseException) -> BaseException:
+    """Return a copy of an error that holds no frames, and so no rows."""
+    try:
+        return copy(error).with_traceback(None)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def dealt_out(layout: Layout, workers: dict[str, int]) -> dict[Cell, str]:

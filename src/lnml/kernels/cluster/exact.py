@@ -7,7 +7,7 @@ they have, in any grouping, and the total has the same bits for any number of wo
 from __future__ import annotations
 
 from math import ceil, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,24 +17,27 @@ _LEAST_EXPONENT = -1074
 
 
 class Grid(NamedTuple):
-    """Units of a coarse and a fine grid, as powers of two.
+    """Units of a coarse and a fine grid, as powers of two, for each entry of a sum.
 
     Attributes
     ----------
-    coarse, fine : int
-        Their exponents.
+    coarse, fine : ndarrays of int
+        Their exponents; they broadcast with the terms.
     """
 
-    coarse: int
-    fine: int
+    coarse: np.ndarray
+    fine: np.ndarray
 
     @classmethod
-    def of(cls, log_bound: float, n_terms: int) -> Grid:
-        """Return the grid for terms whose absolute values sum up to 2**log_bound at most."""
-        if not np.isfinite(log_bound):
-            log_bound = 0.0
-        coarse = max(ceil(log_bound) + 1 - _BITS, _LEAST_EXPONENT)
-        return cls(coarse, max(coarse + ceil(log2(max(n_terms, 1))) - _BITS, _LEAST_EXPONENT))
+    def of(cls, log_bound: Any, n_terms: int) -> Grid:
+        """Return the grid for terms whose absolute values sum up to 2**log_bound at most.
+
+        A bound of zero is that of zeros, for which any grid will do.
+        """
+        bound = np.where(np.isfinite(log_bound), log_bound, 0.0)
+        coarse = np.maximum(np.ceil(bound).astype(np.int64) + 1 - _BITS, _LEAST_EXPONENT)
+        fine = coarse + ceil(log2(max(n_terms, 1))) - _BITS
+        return cls(coarse, np.maximum(fine, _LEAST_EXPONENT))
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
         """Round to the coarse grid."""

@@ -24,7 +24,7 @@ from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster import cells as _cells
-from lnml.kernels.cluster.crew import Crew, current_client
+from lnml.kernels.cluster.crew import Crew, current_client, outside_of_tasks
 from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.layout import Cell, Layout
 from lnml.kernels.cluster.patterns import CellMultipliers, HostPairs, joined
@@ -56,10 +56,12 @@ class RowOperations(Kernels):
     @contextmanager
     def session(self) -> Iterator[None]:
         # As on one machine: a threaded BLAS waits on its threads between small products.
-        with single_threaded_blas():
-            yield
-        # Workers keep mapped rows for the next phase; after a fit there is none.
-        self.crew.client.run(_cells.forget, on_error="ignore")
+        with single_threaded_blas(), outside_of_tasks():
+            try:
+                yield
+            finally:
+                # Workers keep mapped rows for the next phase; after a fit there is none.
+                self.crew.tell(_cells.forget)
 
     def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
         self.layout = Layout.of(np.asarray(class_start, dtype=np.int64))
@@ -262,10 +264,15 @@ class RowOperations(Kernels):
         return row_maximum(out, known) if longest else out
 
     def _moment_grid(self, rows: ClusterRows, left: RowMap, weight: float) -> Grid:
-        """Return the grid for sums of weight * (v_i - v_j)^T (x_i - x_j), given their weight."""
-        reaches = (2.0 * left.reach(rows.columns), 2.0 * rows.columns.max(), weight)
+        """Return the grid for sums of weight * (v_i - v_j)^T (x_i - x_j), given their weight.
+
+        Each entry has its own: columns may differ in scale by many powers of ten.
+        """
         with np.errstate(divide="ignore"):
-            bound = float(np.log2(reaches).sum())
+            values, columns = (
+                np.log2(2.0 * each) for each in (left.reach(rows.columns), rows.columns)
+            )
+            bound = values[:, None] + columns + np.log2(weight)
         return Grid.of(bound, 2 * len(self.layout.cells))
 
     def _placed(self, pairs: HostPairs, cell: Cell) -> Any:

@@ -136,6 +136,8 @@ def check_chunks(facts: list[dict[str, Any]], n_rows: int) -> None:
     found = sum(each["n"] for each in facts)
     if found != n_rows:
         raise ValueError(f"X has {found} rows and y has {n_rows}: give one label for each row")
+    if len(widths := {each["width"] for each in facts if each["n"]}) > 1:
+        raise ValueError(f"chunks of X have different numbers of columns: {sorted(widths)}")
     bad = [number for number, each in enumerate(facts) if not each["finite"]]
     if bad:
         raise ValueError(

@@ -62,14 +62,14 @@ class RowMap(NamedTuple):
         """Return the number of columns of mapped rows, given that of the rows."""
         return columns if self.matrix is None else self.matrix.shape[1]
 
-    def reach(self, columns: np.ndarray) -> float:
-        """Bound mapped values, given the largest absolute value of each column (d,)."""
+    def reach(self, columns: np.ndarray) -> np.ndarray:
+        """Bound mapped values (e,), given the largest absolute value of each column (d,)."""
         found = columns if self.shift is None else columns + np.abs(self.shift)
         if self.matrix is not None:
             found = found @ np.abs(self.matrix)
         if self.offset is not None:
             found = found + np.abs(self.offset)
-        return float(found.max())
+        return found
 
     def narrowed(self, sample: np.ndarray) -> RowMap:
         """Compute products in the type of the result if a sample of rows (m, d) allows it."""
