@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from cluster import fits_have_the_same_bits, start
+from cluster import fits_have_the_same_bits
 from lnml import LMNN, LNML, MCML, NCA
 from lnml.certificates import verify
 from lnml.datasets import load_dataset
-from lnml.kernels.cluster import cells, crew, tiles
+from lnml.kernels.cluster import cells, tiles
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -152,46 +152,3 @@ def test_a_task_has_exact_products_and_tells_when_memory_is_short():
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision("highest")
-
-
-@pytest.mark.extras
-def test_a_cluster_of_both_kinds_whose_results_move(iris, monkeypatch):
-    """Each phase runs where the one before did not, so pairs and multipliers change places."""
-    X, y = iris
-    groups = crew.Crew._groups
-
-    def turned(self, cells):
-        here, there = sorted(self.workers())
-        other = {here: there, there: here}
-        self.of_cell = {cell: other[name] for cell, name in self.of_cell.items()}
-        return groups(self, cells)
-
-    monkeypatch.setattr(crew.Crew, "_groups", turned)
-    with start(2, processes=True) as cluster, distributed.Client(cluster) as client:
-
-        def use(device):
-            from lnml.kernels.cluster import tiles, torch_pairs
-
-            tiles.WORKER_DEVICE = device
-            torch_pairs.arrived = []
-            for kind in (torch_pairs.DevicePairs, torch_pairs.DeviceMultipliers):
-
-                def of(cls, given, device, of=kind.of.__func__):
-                    if isinstance(given, list):
-                        torch_pairs.arrived.append(cls.__name__)
-                    return of(cls, given, device)
-
-                kind.of = classmethod(of)
-
-        def arrived():
-            from lnml.kernels.cluster import torch_pairs
-
-            return set(torch_pairs.arrived)
-
-        for name, device in zip(sorted(client.nthreads()), ("cpu", "torch:cpu"), strict=True):
-            client.run(use, device, workers=[name])
-        found = LMNN(tol=1e-2).fit(da.from_array(X, chunks=(40, 4)), y)
-        moved = set().union(*client.run(arrived).values())
-    assert moved == {"DevicePairs", "DeviceMultipliers"}
-    assert found.converged_ and found.duality_gap_ <= found.tol
-    np.testing.assert_allclose(found.objective_, LMNN(tol=1e-2).fit(X, y).objective_, rtol=1e-6)
