@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import dask.array as da
 import numpy as np
 from mixture import make_mixture
 from suite.report import Group, Table
 
 from cluster_suite.contest import phases_of
-from cluster_suite.measure import chunked, moved_bytes, peak_bytes, reset_peak, workers
+from cluster_suite.measure import CHUNK_ROWS, chunked, moved_bytes, peak_bytes, reset_peak, workers
 from lnml import LMNN
 from lnml.kernels import get_kernels
 from lnml.kernels.training import TrainingSet
@@ -22,11 +23,25 @@ SAMPLE = 50_000
 MB = 1e6
 
 
-def mixture(rows: int, part: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the mixture in 32 columns."""
+def mixture(rows: int, part: int = 0, features: int = FEATURES) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels of the mixture."""
     return make_mixture(
-        rows, n_features=FEATURES, n_classes=CLASSES, n_informative=8, n_nuisance=4, part=part
+        rows, n_features=features, n_classes=CLASSES, n_informative=8, n_nuisance=4, part=part
     )
+
+
+def made_on_workers(rows: int, features: int = FEATURES) -> tuple[Any, np.ndarray]:
+    """Rows of the mixture as a Dask array whose chunks are made where they are, and labels."""
+    sizes = [CHUNK_ROWS] * (rows // CHUNK_ROWS)
+    labels = [mixture(size, part, features)[1] for part, size in enumerate(sizes)]
+
+    def chunk(numbers: np.ndarray, block_info: Any = None) -> np.ndarray:
+        part = block_info[0]["chunk-location"][0]
+        return mixture(len(numbers), part, features)[0]
+
+    numbers = da.arange(rows, chunks=CHUNK_ROWS)
+    X = numbers.map_blocks(chunk, new_axis=1, chunks=(tuple(sizes), (features,)), dtype=np.float32)
+    return X, np.concatenate(labels)
 
 
 def growth(sizes: list[int]) -> Group:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask.array as da
 import numpy as np
 from suite.report import Group, Table
 
-from cluster_suite.growth import CLASSES, FEATURES, mixture
-from cluster_suite.measure import CHUNK_ROWS, moved_bytes, workers
+from cluster_suite.growth import CLASSES, FEATURES, made_on_workers
+from cluster_suite.measure import moved_bytes, workers
 from cluster_suite.model import shares
 from lnml.kernels import get_kernels
 from lnml.kernels.cluster.layout import Layout
@@ -20,18 +19,9 @@ WORKERS = 4
 MB = 1e6
 
 
-def _chunk(rows: np.ndarray, block_info: Any = None) -> np.ndarray:
-    """Rows of a chunk, made where the chunk is."""
-    number = block_info[0]["chunk-location"][0]
-    return mixture(len(rows), part=number)[0]
-
-
 def traffic(rows: int) -> Group:
     """Count the bytes of placing rows, of an assignment, a search and an evaluation."""
-    sizes = [CHUNK_ROWS] * (rows // CHUNK_ROWS)
-    y = np.concatenate([mixture(size, part=number)[1] for number, size in enumerate(sizes)])
-    numbers = da.arange(rows, chunks=CHUNK_ROWS)
-    X = numbers.map_blocks(_chunk, new_axis=1, chunks=(tuple(sizes), (FEATURES,)), dtype=np.float32)
+    X, y = made_on_workers(rows)
     group = Group(f"What moves: {rows:,} rows of {FEATURES} columns, {WORKERS} workers")
     group.tables.append(Table(["step", "formula MB", "measured MB", "measured / formula"]))
     with workers(WORKERS):

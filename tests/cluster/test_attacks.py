@@ -71,7 +71,7 @@ def test_a_failed_fit_leaves_nothing_on_the_cluster(client, iris, monkeypatch):
         gc.collect()
         time.sleep(0.1)
     assert not client.cluster.scheduler.tasks
-    assert not cells._mapped
+    assert not cells._blocks
 
 
 def test_a_fit_inside_a_task_ends(client, iris):

@@ -67,7 +67,7 @@ def test_rows_go_to_the_device_once_and_are_let_go(torch_workers, iris, monkeypa
     monkeypatch.setattr(TorchTiles, "mapped", counted)
     LMNN(tol=0.5, init="identity").fit(da.from_array(X, chunks=(40, 4)), y)
     assert sum(copied) == len(X)
-    assert not cells._mapped
+    assert not cells._blocks
 
 
 def test_learned_neighbourhoods(torch_workers, used):

@@ -41,10 +41,13 @@ def part_of(parts: dict[int, np.ndarray], block: int) -> np.ndarray:
 
 def assemble(parts: list[np.ndarray], places: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """Put the parts of a block together, in class order, offsets taken away."""
-    rows = np.concatenate(parts)
-    found = np.empty_like(rows)
-    found[places] = rows
-    return found - centre
+    found = np.empty((places.size, centre.size), dtype=parts[0].dtype)
+    first = 0
+    # One part at a time: a copy of all of them would be a second block.
+    for part in parts:
+        found[places[first : first + len(part)]] = part - centre
+        first += len(part)
+    return found
 
 
 def moments(block: np.ndarray, row_map: RowMap) -> tuple[np.ndarray, ...]:

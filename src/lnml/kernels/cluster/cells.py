@@ -16,13 +16,12 @@ from lnml.core.pairs import EdgeScatter, Multipliers, Pattern
 from lnml.kernels.cluster import tiles as _tiles
 from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.layout import Cell, ways
+from lnml.kernels.cluster.mapped import MappedBlocks
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, tiles_on
 
-# Mapped blocks of the last map, so that the phases of one evaluation map rows once.
-_mapped: dict[str, dict[str, Any]] = {}
-# Blocks as they were placed, if they are worked on elsewhere than in memory.
-_KEPT_BESIDES = "placed as "
+# Of the fit that runs, on this worker.
+_blocks = MappedBlocks()
 
 # Classes of the rows of a block in rising order, and how many rows each has.
 ClassCounts = tuple[np.ndarray, np.ndarray]
@@ -48,20 +47,24 @@ class CellRows(NamedTuple):
         Rows of one block, or of two, as they were placed.
     names : list of str
         Names of the blocks.
+    room : int
+        Bytes of mapped blocks that the worker may keep.
     """
 
     cell: Cell
     blocks: list[np.ndarray]
     names: list[str]
+    room: int = 0
 
     def mapped(self, row_map: RowMap) -> list[Any]:
         """Rows of each block under a map."""
-        named = zip(self.names, self.blocks, strict=True)
-        return [_block_under(row_map, name, block) for name, block in named]
+        named, tiles = zip(self.names, self.blocks, strict=True), worker_tiles()
+        return [_blocks.under(row_map, *each, tiles, self.room) for each in named]
 
     def placed(self) -> list[Any]:
         """Rows of each block as they were placed."""
-        return self.mapped(RowMap.identity(self.blocks[0].dtype.str))
+        named, tiles = zip(self.names, self.blocks, strict=True), worker_tiles()
+        return [_blocks.placed(*each, tiles) for each in named]
 
     def codes(self, classes: dict[int, ClassCounts]) -> list[np.ndarray]:
         """Class of every row of the blocks, which are sorted by class."""
@@ -74,28 +77,9 @@ class CellRows(NamedTuple):
 
 def forget() -> None:
     """Let go of mapped blocks."""
-    if _mapped:
-        _mapped.clear()
+    if _blocks:
+        _blocks.clear()
         worker_tiles().forget()
-
-
-def _block_under(row_map: RowMap, name: str, block: np.ndarray) -> Any:
-    """Return the rows of a block under a map; those of the last map are kept.
-
-    They are made of the rows as they were placed, which are kept where they are worked on.
-    """
-    known = _mapped.get(row_map.token)
-    if known is None:
-        if not row_map.token.startswith(_KEPT_BESIDES):
-            for old in [token for token in list(_mapped) if not token.startswith(_KEPT_BESIDES)]:
-                _mapped.pop(old, None)
-        known = _mapped.setdefault(row_map.token, {})
-    found = known.get(name)
-    if found is None:
-        placed = RowMap.identity(block.dtype.str)
-        start = block if row_map.token == placed.token else _block_under(placed, name, block)
-        found = known[name] = worker_tiles().mapped(start, row_map)
-    return found
 
 
 def run_cells(

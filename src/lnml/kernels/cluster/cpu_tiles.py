@@ -47,12 +47,12 @@ class CpuTiles(Tiles):
             ends = np.searchsorted(codes[0], codes[0], side="right")
             everything = (0, len(ends))
             window = Window(everything, everything, (np.zeros_like(ends), ends), two_way=True)
-            return [within_window(z[0], codes[0], radius[0], window, most)]
+            return [within_window(z, codes[0], radius[0], window, most)]
         first, every = len(z[0]), np.concatenate(codes)
         low = first + np.searchsorted(codes[1], every, side="left")
         high = first + np.searchsorted(codes[1], every, side="right")
         window = Window((0, first), (first, every.size), (low, high), two_way=True)
-        found = within_window(np.concatenate(z), every, np.concatenate(radius), window, most)
+        found = within_window(z, every, np.concatenate(radius), window, most)
         return cut_ways(found, first)
 
     def nearest(self, z: Rows, codes: Rows, k: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -34,11 +34,11 @@ from lnml.kernels.cpu import assignment as _assignment
 from lnml.kernels.cpu.columns import row_weights
 from lnml.kernels.cpu.laplacian import edge_weights
 from lnml.kernels.cpu.patterns import row_maximum
-from lnml.kernels.cpu.threads import single_threaded_blas
+from lnml.kernels.cpu.threads import room_in_bytes, single_threaded_blas
 from lnml.kernels.protocol import Kernels
 
 # For tasks that need no rows.
-NO_ROWS: list[Any] = [(0, 0), [], []]
+NO_ROWS: list[Any] = [(0, 0), [], [], 0]
 
 
 class RowOperations(Kernels):
@@ -96,7 +96,11 @@ class RowOperations(Kernels):
         places = [np.flatnonzero(block_of == block) for block in blocks]
         futures = [
             self.crew.submit(
-                _blocks.picked, rows.blocks[b], row_map, indices[place] - self.layout.edges[b]
+                _blocks.picked,
+                rows.blocks[b],
+                row_map,
+                indices[place] - self.layout.edges[b],
+                cell=(b, b),
             )
             for b, place in zip(blocks, places, strict=True)
         ]
@@ -122,8 +126,8 @@ class RowOperations(Kernels):
     ) -> list[Any]:
         """Run a task for every block, with one argument of each list."""
         return self.crew.results(
-            self.crew.submit(task, block, map or rows.map, *own)
-            for block, *own in zip(rows.blocks, *given, strict=True)
+            self.crew.submit(task, block, map or rows.map, *own, cell=(b, b))
+            for b, (block, *own) in enumerate(zip(rows.blocks, *given, strict=True))
         )
 
     def mapped(
@@ -206,7 +210,7 @@ class RowOperations(Kernels):
         """Return the rows of a cell, for a task: what a CellRows is made of."""
         blocks = list(dict.fromkeys(cell))
         futures = [rows.blocks[block] for block in blocks]
-        return [cell, futures, [str(future.key) for future in futures]]
+        return [cell, futures, [str(future.key) for future in futures], room_in_bytes()]
 
     @staticmethod
     def _of_cell(cell: Cell, values: list[Any]) -> dict[int, Any]:

@@ -63,7 +63,7 @@ def within(
         # Rows are sorted by class: the pairs beyond its class are met from the first row.
         leave_out = (np.zeros_like(end_of_class), end_of_class)
         window = Window(everything, everything, leave_out, two_way=True)
-    return within_window(embedding.coordinates, codes, radius, window, max_pairs)
+    return within_window([embedding.coordinates], codes, radius, window, max_pairs)
 
 
 class Window(NamedTuple):
@@ -86,14 +86,18 @@ class Window(NamedTuple):
 
 
 def within_window(
-    z: np.ndarray, codes: np.ndarray, radius: np.ndarray, window: Window, max_pairs: int | None
+    z: list[np.ndarray],
+    codes: np.ndarray,
+    radius: np.ndarray,
+    window: Window,
+    max_pairs: int | None,
 ) -> Pattern:
     """Return the pairs of a window with D_il < radius_i, row by row.
 
     Parameters
     ----------
-    z : ndarray of shape (n, r)
-        Coordinates.
+    z : list of one or two ndarrays
+        Coordinates of all n rows; or those of the rows of the window, then those of its columns.
     codes : ndarray of int, shape (n,)
         Class of each row, to guess how many pairs pass the filter.
     radius : ndarray of shape (n,)
@@ -107,6 +111,8 @@ def within_window(
     filter_ = _make_filter(z, radius, codes)
     (first, last), (begin, end) = window.rows, window.columns
     out_first, out_end = window.leave_out
+    # Numbers of the first rows that the two arrays hold.
+    mine, others = (z[0], 0), (z[-1], len(z[0]) if len(z) == 2 else 0)
 
     def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         lo, hi = first + tile[0], first + tile[1]
@@ -123,7 +129,7 @@ def within_window(
             while True:
                 used = _collect(
                     products, lo, left, window.two_way, filter_.norms, filter_.limits, radius,
-                    out_first, out_end, z, buffers, before,
+                    out_first, out_end, *mine, *others, buffers, before,
                 )  # fmt: skip
                 if used >= 0:
                     break
@@ -139,21 +145,22 @@ def within_window(
     return _to_pattern(parts, low, high)
 
 
-def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _Filter:
+def _make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> _Filter:
     """Leading principal coordinates of the embedding, as many as pay.
 
     Everything is measured in units of the largest coordinate, which float32 can
     square without overflow.
     """
-    width = z.shape[1]
-    centred = z - z.mean(axis=0, dtype=np.float64).astype(z.dtype)
-    unit = float(np.abs(centred).max()) or 1.0
+    centred = np.concatenate(z)
+    width = centred.shape[1]
+    centred -= centred.mean(axis=0, dtype=np.float64).astype(centred.dtype)
+    unit = max(float(centred.max()), -float(centred.min())) or 1.0
     centred /= unit
     radius = radius / unit / unit
-    if z.shape[0] <= SMALL:
+    if len(centred) <= SMALL:
         rotated = leading = centred.astype(np.float32)
     else:
-        rotated = _principal(centred)
+        rotated = _rotate(centred)
         kept = _leading_coordinates(rotated, radius, row_class)
         leading = np.ascontiguousarray(rotated[:, :kept])
     norms = np.einsum("ij,ij->i", leading, leading, dtype=np.float64)
@@ -166,13 +173,17 @@ def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _F
     return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
 
 
-def _principal(centred: np.ndarray) -> np.ndarray:
-    """Coordinates along the principal axes, by falling variance, in float32."""
+def _rotate(centred: np.ndarray) -> np.ndarray:
+    """Coordinates along the principal axes, by falling variance, in float32.
+
+    They replace those that are given if these are float32: rows may take most of the memory.
+    """
     n, width = centred.shape
     sample = centred[:: max(1, n // 4096)].astype(np.float64)
     _, axes = np.linalg.eigh(sample.T @ sample)
     axes = np.ascontiguousarray(axes[:, ::-1], dtype=centred.dtype)
-    rotated = np.empty((n, width), dtype=np.float32)
+    narrow = centred.dtype == np.float32
+    rotated = centred if narrow else np.empty((n, width), dtype=np.float32)
 
     def rotate(tile: tuple[int, int]) -> None:
         rotated[slice(*tile)] = centred[slice(*tile)] @ axes
@@ -205,8 +216,9 @@ def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.
 
 @njit(nogil=True, cache=True)
 def _collect(
-    products, lo, left, two_way, norms, limits, radius, out_first, out_end, z, buffers, used
-):
+    products, lo, left, two_way, norms, limits, radius, out_first, out_end,
+    z, z_first, others, others_first, buffers, used,
+):  # fmt: skip
     """Append the close pairs of one tile; return the new length, -1 when full."""
     n_rows, n_columns = products.shape
     for a in range(n_rows):
@@ -229,7 +241,8 @@ def _collect(
                     j = left + b
                     bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
                     if bound < max(limits[i], limits[j]):
-                        used = _verify(z, radius, i, j, two_way, buffers, used)
+                        distance = squared_distance(z[i - z_first], others[j - others_first])
+                        used = _verify(distance, radius, i, j, two_way, buffers, used)
     return used
 
 
@@ -247,9 +260,8 @@ def _count_passing(products, norm, limit, norms, limits):
 
 
 @njit(nogil=True, cache=True)
-def _verify(z, radius, i, j, two_way, buffers, used):
+def _verify(distance, radius, i, j, two_way, buffers, used):
     """Append a pair, in each direction in which its full distance is inside the radius."""
-    distance = squared_distance(z[i], z[j])
     if distance < radius[i]:
         buffers[0, used] = i
         buffers[1, used] = j

@@ -93,7 +93,12 @@ def tile_budget() -> int:
 
 def pair_budget() -> int:
     """Return how many pairs of a working set there is room for in ``working_memory``."""
-    return int(get_config()["working_memory"] * 2**20 / PAIR_BYTES)
+    return int(room_in_bytes() / PAIR_BYTES)
+
+
+def room_in_bytes() -> int:
+    """Return scikit-learn's ``working_memory`` in bytes."""
+    return int(get_config()["working_memory"] * 2**20)
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

@@ -1,0 +1,60 @@
+"""A fit on nine workers, each of which may take less than the data."""
+
+from __future__ import annotations
+
+import resource
+
+from sklearn import config_context
+from suite.report import Group, Line, Table
+
+from cluster_suite.contest import phases_of
+from cluster_suite.growth import MB, made_on_workers, mixture
+from cluster_suite.measure import chunked, moved_bytes, peak_bytes, reset_peak, workers
+from cluster_suite.model import shares
+from lnml import LMNN
+
+WORKERS = 9
+# What a worker may take above its base, as a share of the bytes of the data.
+LIMIT = 0.8
+# MiB of mapped rows and of candidate pairs that a worker may keep.
+WORKING_MEMORY = 64
+
+
+def limits(rows: int, columns: int) -> Group:
+    """Fit LMNN on nine worker processes whose memory is limited by the system."""
+    group = Group(f"Nine workers, each limited to {LIMIT} of the data")
+    header = ["rows", "columns", "data MB", "s", "gap", "rows kept by a worker, %"]
+    table = Table([*header, "largest worker peak / data", "client peak / data", "moved / data"])
+    X, y = made_on_workers(rows, columns)
+    with workers(WORKERS) as client, config_context(working_memory=WORKING_MEMORY):
+        # Compiled code and buffers belong to the base.
+        few, labels = mixture(3_000, features=columns)
+        LMNN(tol=0.5).fit(chunked(few), labels)
+        base, own = client.run(reset_peak), reset_peak()
+        before = moved_bytes()
+        client.run(limit_growth, int(LIMIT * X.nbytes))
+        took, model, _ = phases_of(LMNN(tol=1e-2), X, y)
+        peaks = client.run(peak_bytes)
+        worker = max(peaks[name] - base[name] for name in peaks) / X.nbytes
+        assert len(peaks) == len(base) == WORKERS, "a worker was lost"
+        table.rows.append(
+            [rows, columns, X.nbytes / MB, took, model.duality_gap_,
+             100.0 * shares(rows, WORKERS)[0], worker, (peak_bytes() - own) / X.nbytes,
+             (moved_bytes() - before) / X.nbytes]
+        )  # fmt: skip
+    group.tables.append(table)
+    group.lines.append(Line("Peak of a worker above its base / data", worker, LIMIT, False))
+    group.notes.append(
+        f"The rows are made on the workers. After a small fit the system refuses each worker more "
+        f"than {LIMIT} of the bytes of the data (RLIMIT_DATA). `working_memory` is "
+        f"{WORKING_MEMORY} MiB."
+    )
+    return group
+
+
+def limit_growth(more: int) -> None:
+    """Let this process take some more bytes; the system refuses what goes beyond."""
+    for line in open("/proc/self/status"):
+        if line.startswith("VmData"):
+            now = int(line.split()[1]) * 1024
+            resource.setrlimit(resource.RLIMIT_DATA, (now + more, resource.RLIM_INFINITY))

@@ -1,0 +1,87 @@
+"""Blocks under a map, as a worker keeps them between the phases of a fit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from lnml.kernels.cluster.rows import RowMap
+from lnml.kernels.cluster.tiles import Tiles
+
+
+class MappedBlocks:
+    """Blocks of the last map, those used last first to stay; and blocks as they were placed.
+
+    The phases of one evaluation need the same coordinates, so they are computed once if there is
+    room. A block that had to go is computed again. Blocks as they were placed stay: they are the
+    rows themselves, or what a GPU has of them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._token = ""
+        self._mapped: OrderedDict[str, Any] = OrderedDict()
+        self._placed: dict[tuple[str, str], Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._mapped) + len(self._placed)
+
+    @property
+    def mapped_bytes(self) -> int:
+        """Bytes of the blocks of the last map."""
+        with self._lock:
+            return sum(each.nbytes for each in self._mapped.values())
+
+    def clear(self) -> None:
+        """Let go of all blocks."""
+        with self._lock:
+            self._mapped.clear()
+            self._placed.clear()
+
+    def placed(self, name: str, block: np.ndarray, tiles: Tiles) -> Any:
+        """Return the rows of a block as they were placed, where they are worked on."""
+        row_map = RowMap.identity(block.dtype.str)
+        key = row_map.token, name
+        found = self._placed.get(key)
+        if found is None:
+            found = self._placed.setdefault(key, tiles.mapped(block, row_map))
+        return found
+
+    def under(self, row_map: RowMap, name: str, block: np.ndarray, tiles: Tiles, most: int) -> Any:
+        """Return the rows of a block under a map.
+
+        Parameters
+        ----------
+        row_map : RowMap
+            The map.
+        name : str
+            Name of the block.
+        block : ndarray of shape (n_b, d)
+            Its rows as they were placed.
+        tiles : Tiles
+            What maps rows here.
+        most : int
+            Bytes of mapped blocks that may be kept.
+        """
+        placed = self.placed(name, block, tiles)
+        if row_map.token == RowMap.identity(block.dtype.str).token:
+            return placed
+        with self._lock:
+            if row_map.token != self._token:
+                self._token = row_map.token
+                self._mapped.clear()
+            found = self._mapped.get(name)
+            if found is not None:
+                self._mapped.move_to_end(name)
+                return found
+        found = tiles.mapped(placed, row_map)
+        with self._lock:
+            if row_map.token == self._token:
+                self._mapped[name] = found
+                used = sum(each.nbytes for each in self._mapped.values())
+                while used > most and self._mapped:
+                    used -= self._mapped.popitem(last=False)[1].nbytes
+        return found
