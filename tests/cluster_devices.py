@@ -8,7 +8,7 @@ import numpy as np
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Multipliers, Pattern, Search, WorkingSet
 from lnml.core.points import Embedding, Points
-from lnml.kernels.cluster.operations import same
+from lnml.kernels.cluster.crew import same
 from lnml.kernels.cluster.patterns import CellMultipliers, CellPattern, HostPairs, joined
 from lnml.kernels.cluster.rows import ClusterRows
 

@@ -23,24 +23,32 @@ SAMPLE = 50_000
 MB = 1e6
 
 
-def mixture(rows: int, part: int = 0, features: int = FEATURES) -> tuple[np.ndarray, np.ndarray]:
+def mixture(
+    rows: int, part: int = 0, features: int = FEATURES, **problem: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels of the mixture."""
     return make_mixture(
-        rows, n_features=features, n_classes=CLASSES, n_informative=8, n_nuisance=4, part=part
+        rows,
+        n_features=features,
+        n_classes=CLASSES,
+        n_informative=8,
+        n_nuisance=4,
+        part=part,
+        **problem,
     )
 
 
-def made_on_workers(rows: int, features: int = FEATURES) -> tuple[Any, np.ndarray]:
+def made_on_workers(rows: int, **problem: Any) -> tuple[Any, np.ndarray]:
     """Rows of the mixture as a Dask array whose chunks are made where they are, and labels."""
-    sizes = [CHUNK_ROWS] * (rows // CHUNK_ROWS)
-    labels = [mixture(size, part, features)[1] for part, size in enumerate(sizes)]
+    sizes, width = [CHUNK_ROWS] * (rows // CHUNK_ROWS), problem.get("features", FEATURES)
+    labels = [mixture(size, part, **problem)[1] for part, size in enumerate(sizes)]
 
     def chunk(numbers: np.ndarray, block_info: Any = None) -> np.ndarray:
         part = block_info[0]["chunk-location"][0]
-        return mixture(len(numbers), part, features)[0]
+        return mixture(len(numbers), part, **problem)[0]
 
     numbers = da.arange(rows, chunks=CHUNK_ROWS)
-    X = numbers.map_blocks(chunk, new_axis=1, chunks=(tuple(sizes), (features,)), dtype=np.float32)
+    X = numbers.map_blocks(chunk, new_axis=1, chunks=(tuple(sizes), (width,)), dtype=np.float32)
     return X, np.concatenate(labels)
 
 

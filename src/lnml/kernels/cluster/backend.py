@@ -23,9 +23,10 @@ from lnml.core.pairs import (
 from lnml.core.points import Embedding, Points
 from lnml.kernels.cluster import cells as _cells
 from lnml.kernels.cluster.cells import CellTask
+from lnml.kernels.cluster.crew import same
 from lnml.kernels.cluster.exact import Grid, joined
 from lnml.kernels.cluster.layout import Cell, ways
-from lnml.kernels.cluster.operations import NO_ROWS, same
+from lnml.kernels.cluster.operations import NO_ROWS
 from lnml.kernels.cluster.patterns import CellMultipliers, CellPattern, HostPairs
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
 from lnml.kernels.cluster.softmax import SoftmaxOperations, in_columns

@@ -6,11 +6,13 @@ another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import config_context
 
 from lnml.core.pairs import EdgeScatter, Multipliers, Pattern
 from lnml.kernels.cluster import tiles as _tiles
@@ -19,6 +21,10 @@ from lnml.kernels.cluster.layout import Cell, ways
 from lnml.kernels.cluster.mapped import MappedBlocks
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, tiles_on
+from lnml.kernels.cpu.threads import limited_threads, room_in_bytes
+
+# Share of the working memory that mapped blocks may take; the rest is for candidate pairs.
+MAPPED_SHARE = 0.25
 
 # Of the fit that runs, on this worker.
 _blocks = MappedBlocks()
@@ -36,6 +42,23 @@ def worker_tiles() -> Tiles:
     return tiles_on(_tiles.WORKER_DEVICE)
 
 
+@contextmanager
+def threads_of_a_worker() -> Iterator[None]:
+    """Let tiles use as many threads as the worker has, whatever its environment says.
+
+    Dask sets OMP_NUM_THREADS to one, since it runs a task in each thread. Here one task has all.
+    """
+    from distributed import get_worker
+
+    try:
+        count = int(get_worker().state.nthreads)
+    except ValueError:
+        yield
+        return
+    with limited_threads(count):
+        yield
+
+
 class CellRows(NamedTuple):
     """The rows of a cell on a worker.
 
@@ -47,19 +70,17 @@ class CellRows(NamedTuple):
         Rows of one block, or of two, as they were placed.
     names : list of str
         Names of the blocks.
-    room : int
-        Bytes of mapped blocks that the worker may keep.
     """
 
     cell: Cell
     blocks: list[np.ndarray]
     names: list[str]
-    room: int = 0
 
     def mapped(self, row_map: RowMap) -> list[Any]:
         """Rows of each block under a map."""
         named, tiles = zip(self.names, self.blocks, strict=True), worker_tiles()
-        return [_blocks.under(row_map, *each, tiles, self.room) for each in named]
+        room = int(MAPPED_SHARE * room_in_bytes())
+        return [_blocks.under(row_map, *each, tiles, room) for each in named]
 
     def placed(self) -> list[Any]:
         """Rows of each block as they were placed."""
@@ -86,13 +107,16 @@ def run_cells(
     task: Callable[..., Any],
     cells: list[CellTask],
     shared: dict[str, Any],
+    working_memory: float,
     add: Callable[..., Any] | None = None,
 ) -> Any:
-    """Run a task for some cells, one after the other; its tiles use all threads.
+    """Run a task for some cells, one after the other; its tiles use all threads of the worker.
 
-    Results come back one by one, or as ``add`` makes one of them and of their cells.
+    ``working_memory`` is that of the client. Results come back one by one, or as ``add`` makes one
+    of them and of their cells.
     """
-    with worker_tiles().session():
+    settings = config_context(working_memory=working_memory)
+    with settings, threads_of_a_worker(), worker_tiles().session():
         found = [task(CellRows(*rows), **own, **shared) for rows, own in cells]
     return found if add is None else add([tuple(rows[0]) for rows, _ in cells], found)
 

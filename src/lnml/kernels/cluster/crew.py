@@ -10,6 +10,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 
 from lnml.kernels.cluster.cells import CellTask, run_cells
 from lnml.kernels.cluster.layout import Cell, Layout
@@ -79,6 +80,7 @@ class Crew:
         self.client = client
         self.of_cell: dict[Cell, str] = {}
         self._assigned: Any = None
+        self._copies: dict[tuple[str, str], Any] = {}
 
     def workers(self) -> dict[str, int]:
         """Addresses of the workers that are there now, and their threads."""
@@ -94,6 +96,18 @@ class Crew:
         key = (tuple(workers.items()), layout.n_rows)
         if key != self._assigned:
             self._assigned, self.of_cell = key, dealt_out(layout, workers)
+            self._copies.clear()
+
+    def near(self, block: Any, cell: Cell) -> Any:
+        """Return the future of a block that stays on the worker of a cell.
+
+        Each worker has its own: the scheduler drops second copies of one result after a while, and
+        rows would travel again.
+        """
+        name = self.of_cell.get(cell, ""), block.key
+        if name not in self._copies:
+            self._copies[name] = self.submit(same, block, cell=cell)
+        return self._copies[name]
 
     def _some_workers(self) -> dict[str, int]:
         """Return the workers; wait a little if there are none."""
@@ -120,7 +134,8 @@ class Crew:
     def keep(self, task: Callable[..., Any], cells: dict[Cell, CellTask]) -> dict[Cell, Any]:
         """Run a task for each cell; return futures of what stays on the workers."""
         return {
-            cell: self.submit(_one_cell, task, *given, cell=cell) for cell, given in cells.items()
+            cell: self.submit(_one_cell, task, *given, _working_memory(), cell=cell)
+            for cell, given in cells.items()
         }
 
     def collect(
@@ -171,7 +186,8 @@ class Crew:
             blocks = sorted({block for cell in group for block in cell})
             given = {name: {b: each[b] for b in blocks} for name, each in (by_block or {}).items()}
             own = [list(cells[cell]) for cell in group]
-            futures.append(self.submit(run_cells, task, own, shared | given, add, cell=group[0]))
+            work = task, own, shared | given, _working_memory(), add
+            futures.append(self.submit(run_cells, *work, cell=group[0]))
         return self.results(futures)
 
     def results(self, futures: Iterable[Any]) -> list[Any]:
@@ -187,7 +203,11 @@ class Crew:
                 wait(futures, timeout=POLL_SECONDS)
                 failed = [future for future in futures if future.status == "error"]
                 if not failed:
-                    return list(self.client.gather(futures))
+                    found = list(self.client.gather(futures))
+                    for future in futures:
+                        # Now, not when they are collected: results take memory on the workers.
+                        future.release()
+                    return found
             except TimeoutError:
                 pass
             except (CancelledError, CommClosedError, OSError) as error:
@@ -222,8 +242,11 @@ class Crew:
             return False
 
 
-def _without_frames(error: BaseException) -> BaseException:
+def _without_frames(error: BaseException | None) -> BaseException:
     """Return a copy of an error that holds no frames, and so no rows."""
+    if error is None:
+        # Seen where a worker had no memory left to tell what happened.
+        return ClusterLost("a task failed and its worker could not say why: look at its log")
     try:
         return copy(error).with_traceback(None)
     except Exception:
@@ -263,6 +286,18 @@ def _cut(layout: Layout, workers: dict[str, int], side: int) -> dict[Cell, str]:
     return {cell: names[i] for cell, i in zip(cells, np.searchsorted(ends, middle), strict=True)}
 
 
-def _one_cell(task: Callable[..., Any], rows: list[Any], given: dict[str, Any]) -> Any:
+def same(value: Any) -> Any:
+    """Return a value: it stays where this runs, and can be computed again."""
+    return value
+
+
+def _working_memory() -> float:
+    """Return scikit-learn's setting of this process: that of the workers would not be seen."""
+    return float(get_config()["working_memory"])
+
+
+def _one_cell(
+    task: Callable[..., Any], rows: list[Any], given: dict[str, Any], working_memory: float
+) -> Any:
     """Run a task for one cell."""
-    return run_cells(task, [(rows, given)], {})[0]
+    return run_cells(task, [(rows, given)], {}, working_memory)[0]

@@ -13,11 +13,11 @@ from lnml.kernels.cluster.tiles import Tiles
 
 
 class MappedBlocks:
-    """Blocks of the last map, those used last first to stay; and blocks as they were placed.
+    """Blocks of the last map, as many as there is room for; and blocks that a GPU has.
 
     The phases of one evaluation need the same coordinates, so they are computed once if there is
-    room. A block that had to go is computed again. Blocks as they were placed stay: they are the
-    rows themselves, or what a GPU has of them.
+    room. A block that had to go is computed again. What a GPU has of blocks as they were placed
+    stays there.
     """
 
     def __init__(self) -> None:
@@ -28,12 +28,6 @@ class MappedBlocks:
 
     def __len__(self) -> int:
         return len(self._mapped) + len(self._placed)
-
-    @property
-    def mapped_bytes(self) -> int:
-        """Bytes of the blocks of the last map."""
-        with self._lock:
-            return sum(each.nbytes for each in self._mapped.values())
 
     def clear(self) -> None:
         """Let go of all blocks."""
@@ -47,7 +41,9 @@ class MappedBlocks:
         key = row_map.token, name
         found = self._placed.get(key)
         if found is None:
-            found = self._placed.setdefault(key, tiles.mapped(block, row_map))
+            found = tiles.mapped(block, row_map)
+            if found is not block:
+                self._placed[key] = found
         return found
 
     def under(self, row_map: RowMap, name: str, block: np.ndarray, tiles: Tiles, most: int) -> Any:
@@ -77,11 +73,17 @@ class MappedBlocks:
             if found is not None:
                 self._mapped.move_to_end(name)
                 return found
+        size = len(block) * row_map.width(block.shape[1]) * np.dtype(row_map.dtype).itemsize
+        self._make_room(most - size)
         found = tiles.mapped(placed, row_map)
         with self._lock:
-            if row_map.token == self._token:
+            if row_map.token == self._token and size <= most:
                 self._mapped[name] = found
-                used = sum(each.nbytes for each in self._mapped.values())
-                while used > most and self._mapped:
-                    used -= self._mapped.popitem(last=False)[1].nbytes
         return found
+
+    def _make_room(self, most: int) -> None:
+        """Let the blocks go that were not used for longest, until the others fit."""
+        with self._lock:
+            used = sum(each.nbytes for each in self._mapped.values())
+            while self._mapped and used > most:
+                used -= self._mapped.popitem(last=False)[1].nbytes

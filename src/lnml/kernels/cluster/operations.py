@@ -24,7 +24,7 @@ from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster import cells as _cells
-from lnml.kernels.cluster.crew import Crew, current_client, outside_of_tasks
+from lnml.kernels.cluster.crew import Crew, current_client, outside_of_tasks, same
 from lnml.kernels.cluster.exact import Grid
 from lnml.kernels.cluster.layout import Cell, Layout
 from lnml.kernels.cluster.patterns import CellMultipliers, HostPairs, joined
@@ -34,11 +34,11 @@ from lnml.kernels.cpu import assignment as _assignment
 from lnml.kernels.cpu.columns import row_weights
 from lnml.kernels.cpu.laplacian import edge_weights
 from lnml.kernels.cpu.patterns import row_maximum
-from lnml.kernels.cpu.threads import room_in_bytes, single_threaded_blas
+from lnml.kernels.cpu.threads import single_threaded_blas
 from lnml.kernels.protocol import Kernels
 
 # For tasks that need no rows.
-NO_ROWS: list[Any] = [(0, 0), [], [], 0]
+NO_ROWS: list[Any] = [(0, 0), [], []]
 
 
 class RowOperations(Kernels):
@@ -208,9 +208,9 @@ class RowOperations(Kernels):
 
     def _rows(self, rows: ClusterRows, cell: Cell) -> list[Any]:
         """Return the rows of a cell, for a task: what a CellRows is made of."""
-        blocks = list(dict.fromkeys(cell))
-        futures = [rows.blocks[block] for block in blocks]
-        return [cell, futures, [str(future.key) for future in futures], room_in_bytes()]
+        blocks = [rows.blocks[block] for block in dict.fromkeys(cell)]
+        here = [self.crew.near(block, cell) for block in blocks]
+        return [cell, here, [str(block.key) for block in blocks]]
 
     @staticmethod
     def _of_cell(cell: Cell, values: list[Any]) -> dict[int, Any]:
@@ -284,11 +284,6 @@ class RowOperations(Kernels):
         if cell not in pairs.placed:
             pairs.placed[cell] = self.crew.submit(same, pairs.cells[cell].halves, cell=cell)
         return pairs.placed[cell]
-
-
-def same(value: Any) -> Any:
-    """Return a value: it stays where this runs, and can be computed again."""
-    return value
 
 
 def _merge(

@@ -204,8 +204,9 @@ def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.
     distances = np.zeros(other.shape)
     done = 0
     for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, width)}):
-        part = rotated[:, done:kept]
-        distances += ((part[rows][:, None] - part[columns]) ** 2).sum(axis=2)
+        near, far = (rotated[each, done:kept].astype(np.float64) for each in (rows, columns))
+        squares = [np.einsum("ij,ij->i", each, each) for each in (near, far)]
+        distances += squares[0][:, None] + squares[1] - 2.0 * near @ far.T
         passing = float((other & (distances < limit)).mean())
         cost = kept + FILTER_COST + VERIFY_COST * width * passing
         if cost < least:

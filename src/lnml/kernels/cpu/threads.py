@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -34,12 +35,14 @@ class _Shared:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
+        self.size = 0
         self.controller: ThreadpoolController | None = None
         self.blas_users = 0
         self.blas_limit: AbstractContextManager[Any] = nullcontext()
 
 
 _shared = _Shared()
+_limit: ContextVar[int | None] = ContextVar("lnml_threads", default=None)
 
 
 def _start_anew_after_fork() -> None:
@@ -62,14 +65,26 @@ def thread_count() -> int:
     """Cores this process may use: its affinity, capped by OMP/NUMBA_NUM_THREADS.
 
     joblib's worker processes carry these variables, so a fit inside one of
-    them uses its share of the machine only.
+    them uses its share of the machine only. :func:`limited_threads` overrides them.
     """
     count = core_count()
+    if (limit := _limit.get()) is not None:
+        return min(count, limit)
     for name in _LIMIT_VARIABLES:
         value = os.environ.get(name, "")
         if value.isdigit() and int(value) > 0:
             count = min(count, int(value))
     return count
+
+
+@contextmanager
+def limited_threads(count: int) -> Iterator[None]:
+    """Use up to so many threads inside, in this thread of the program."""
+    token = _limit.set(count)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 def run_tiles(task: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list[Result]:
@@ -103,8 +118,9 @@ def room_in_bytes() -> int:
 
 def _pool(workers: int) -> ThreadPoolExecutor:
     with _shared.lock:
-        if _shared.pool is None:
+        if _shared.pool is None or _shared.size < workers:
             _shared.pool = ThreadPoolExecutor(workers, thread_name_prefix="lnml")
+            _shared.size = workers
         return _shared.pool
 
 
