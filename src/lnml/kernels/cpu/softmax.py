@@ -67,11 +67,14 @@ def softmax_costs(embedding: Embedding, pairs: Pattern, distances: np.ndarray) -
     return np.asarray((distances + np.repeat(row_terms, sizes)) / np.repeat(sizes, sizes))
 
 
-def class_softmax(embedding: Embedding, full: bool) -> tuple[float, np.ndarray]:
+def class_softmax(embedding: Embedding, full: bool | None) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
     pairs = _pair_softmax(embedding, by_class=True)
     other, own = pairs.shares
-    return float((1.0 - own).sum()), pairs.moment(np.stack([-own, other]), full)
+    total = float((1.0 - own).sum())
+    if full is None:
+        return total, np.zeros((0, 0))
+    return total, pairs.moment(np.stack([-own, other]), full)
 
 
 def _pair_softmax(embedding: Embedding, by_class: bool) -> PairSoftmax | DifferenceSoftmax:
