@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from toy_data import blobs, small_dataset
 
-from lnml import LMNN, LNML, SupportVectorMetric, registry
+from lnml import ITML, LMNN, LNML, AveragedMetric, SupportVectorMetric, registry
 from lnml.certificates import verify
 from lnml.datasets import load_dataset
 
@@ -146,6 +146,25 @@ def test_a_warm_start_forgets_impostors_that_are_none_any_more():
 def test_same_input_same_result(learner, rows):
     first, second = (clone(learner).fit(*rows) for _ in range(2))
     assert_array_equal(first.components_, second.components_)
+
+
+RANDOM = [ITML(), LMNN(init="random"), AveragedMetric(random_state=None)]
+
+
+@pytest.mark.parametrize("learner", [*ALL, *RANDOM], ids=repr)
+def test_the_random_numbers_of_the_program_stay_as_they_are(learner, rows):
+    np.random.seed(7)
+    before = np.random.get_state()[1:3]
+    clone(learner).fit(*rows)
+    after = np.random.get_state()[1:3]
+    assert_array_equal(before[0], after[0])
+    assert before[1] == after[1]
+
+
+def test_itml_draws_other_pairs_without_a_seed(rows):
+    drawn = [ITML(random_state=seed).fit(*rows).pairs_ for seed in (None, None, 3, 3)]
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert_array_equal(drawn[2], drawn[3])
 
 
 @pytest.mark.parametrize("learner", ALL, ids=short_name)

@@ -27,9 +27,8 @@ def initial_components(
         rng = own_generator(random_state)
         return rng.standard_normal((n_components, d)) / np.sqrt(d)
     if init == "pca":
-        return _completed(
-            principal_axes(X, codes, n_components, own_generator(random_state)), n_components
-        )
+        axes = principal_axes(X, codes, n_components, own_generator(random_state))
+        return _completed(axes, n_components)
     if init == "lda":
         return _completed(_discriminants(X, codes), n_components)
     raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")
