@@ -5,6 +5,7 @@ import pytest
 from learners import ALL, COUPLED, METHODS, short_name
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from toy_data import blobs, small_dataset
 
 from lnml import ITML, LMNN, LNML, AveragedMetric, SupportVectorMetric, registry
@@ -153,10 +154,11 @@ RANDOM = [ITML(), LMNN(init="random"), AveragedMetric(random_state=None)]
 
 @pytest.mark.parametrize("learner", [*ALL, *RANDOM], ids=repr)
 def test_the_random_numbers_of_the_program_stay_as_they_are(learner, rows):
-    np.random.seed(7)
-    before = np.random.get_state()[1:3]
+    program = check_random_state(None)
+    program.seed(7)
+    before = program.get_state()[1:3]
     clone(learner).fit(*rows)
-    after = np.random.get_state()[1:3]
+    after = program.get_state()[1:3]
     assert_array_equal(before[0], after[0])
     assert before[1] == after[1]
 
