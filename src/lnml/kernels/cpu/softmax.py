@@ -109,7 +109,7 @@ class PairSoftmax:
         z = centred(self.coordinates)
         # In these coordinates exp(-D_ij) is 2 to the power of minus the squared distance.
         z *= dtype.type(np.sqrt(1.0 / np.log(2.0)))
-        columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
+        columns = np.concatenate([2 * z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
         self.class_start, self.class_end = class_ranges(points, by_class)
         self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
         self._rows = (z, columns, self.norms, self.class_start, self.class_end)
