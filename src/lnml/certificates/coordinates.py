@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.certificates.arithmetic import LONG, gamma, power_of_two
+from lnml.certificates.arithmetic import LONG, power_of_two
 from lnml.certificates.certificate import Certificate
 from lnml.certificates.images import images
 from lnml.certificates.matrices import balanced, inverse_norm
@@ -22,8 +22,6 @@ UNIT = LONG(2) ** -53
 # The same for every single row, in roundings of its own values or typical ones. Else a code
 # like 1e20 in two columns would hide all that other rows say about their difference.
 ROW_ROUNDINGS = 2.0**20
-# Vectors whose products differ from those of orthonormal ones by less than this are close.
-SKEWED = 0.1
 # Times a direction is improved before it is checked.
 TRIALS = 3
 # Values so many times a typical one of their column are huge; rows to find that out from.
@@ -64,31 +62,13 @@ def check_coordinates(certificate: Certificate, rows: np.ndarray) -> np.ndarray:
     return np.hstack([axes[:, ~kept], axes[:, kept] @ (others / unit[:, None])])
 
 
-def without(directions: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of a matrix (d, e), less their projection on directions (d, m).
-
-    Also returns the length (e,) by which each may differ from the exact one. Let Q be the
-    orthonormal vectors that stand for the directions, and R = W - QC the columns found, with
-    any C. Without rounding, both have the same projection, so R is off by its part along Q. To
-    that comes the rounding of R, and how far Q is from the span of the directions.
-    """
+def without(directions: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Columns of a matrix (d, e), less their projection on directions (d, m)."""
     known: list[np.ndarray] = []
-    steps, strays = gamma(16 * directions.shape[1] + 2 * len(directions) + 16), [LONG(0)]
     for vector in directions.T:
-        rest = _projected(vector / np.sqrt((vector**2).sum()), known)
-        length = np.sqrt((rest**2).sum())
-        known.append(rest / length)
-        # Each of the vectors before is taken off twice, with a coefficient of at most one.
-        strays.append((steps + 2 * sum(strays)) / length)
-    found = _projected(matrix, known)
-    Q = np.column_stack([np.zeros(len(matrix), dtype=LONG), *known])[:, 1:]
-    stray = np.sqrt((np.array(strays) ** 2).sum())
-    apart = np.abs(Q.T @ Q - np.eye(Q.shape[1])).sum(initial=0)
-    demand(apart + stray < SKEWED, "the directions left out are not proved to be independent")
-    along = np.sqrt(((Q.T @ found) ** 2).sum(axis=0))
-    sizes = np.sqrt((matrix**2).sum(axis=0))
-    # Twice: the vectors are orthonormal up to SKEWED, and these lengths are rounded, too.
-    return found, 2 * (along + (steps * (1 + Q.shape[1]) + stray) * sizes)
+        known.append(_projected(vector / np.sqrt((vector**2).sum()), known))
+        known[-1] /= np.sqrt((known[-1] ** 2).sum())
+    return _projected(matrix, known)
 
 
 def _projected(matrix: np.ndarray, known: list[np.ndarray]) -> np.ndarray:
