@@ -12,6 +12,7 @@ from lnml.estimators.lnml import LNML
 from lnml.estimators.lnml_cv import LNMLCV
 from lnml.objectives.triplet_task import PAIR_BYTES
 from lnml.registry import LEARNERS, Work
+from lnml.solvers.path import MOST_WORK
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
 # conditioned, embedded, centred, rotated, and a gradient. On the CPU most are in float64,
@@ -29,6 +30,8 @@ SEARCH_BYTES = 7 * 2**20
 ROOT_BYTES = 2 * 2**20
 # Share of the arrays that groups of rows sum up which is touched, so that it takes memory.
 TOUCHED = 0.75
+# Blocks of pairs in a proof from differences, which some fits of few rows need: half of them.
+BLOCK_BYTES = 3 * 2**20
 
 
 def estimate_memory(
@@ -75,10 +78,10 @@ def estimate_memory(
     if str(device) != "cpu":
         return _gpu_bytes(work, n, d, itemsize, str(device))
     total = n * d * (NARROW_COPIES * itemsize + (DATA_COPIES - NARROW_COPIES) * 8)
-    return total + SQUARES * d * d * 8 + _scratch_bytes(work, n, _rank(base, d))
+    return total + SQUARES * d * d * 8 + _scratch_bytes(work, n, _rank(base, d), d)
 
 
-def _scratch_bytes(work: Work, n: int, rank: int) -> int:
+def _scratch_bytes(work: Work, n: int, rank: int, d: int) -> int:
     """Bytes that the kernels of the CPU take beside copies of the data."""
     # Imported here: numba takes a second to import.
     from lnml.kernels.cpu import pair_weights, roots
@@ -92,7 +95,10 @@ def _scratch_bytes(work: Work, n: int, rank: int) -> int:
         return pair_weights.scratch_bytes(n)
     if work is Work.CLASS_SOFTMAX:
         groups = min(pair_weights.GROUPS, -(-n // pair_weights.BLOCK))
-        return pair_weights.scratch_bytes(n) + int(TOUCHED * groups * n * rank * 8)
+        # A gradient through the coordinates has sums of its own in each group.
+        mirrored = groups * n * rank * 8 if 2 * rank < d else 0
+        blocks = BLOCK_BYTES if n * n * rank * d < MOST_WORK[0] else 0
+        return pair_weights.scratch_bytes(n) + int(TOUCHED * mirrored) + blocks
     return 0
 
 

@@ -1,33 +1,16 @@
-"""``lnml compare`` and ``lnml study`` as a user runs them."""
+"""``lnml compare`` as a user runs it."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from interruptions import interrupt_after, wait_until
+from command_line import finished_folds
+from interruptions import interrupt_after
 
 from lnml.cli import main
-from lnml.datasets import load_dataset
 from lnml.learning.votes import CANDIDATES
-
-
-@pytest.fixture
-def iris(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data = load_dataset("iris")
-    frame = pd.DataFrame(data.data, columns=data.feature_names)
-    frame["species"] = data.target
-    frame.to_csv("iris.csv", index=False)
-    return tmp_path
-
 
 QUICK = ["--methods", "euclidean,lmnn", "--folds", "3"]
 
@@ -165,13 +148,6 @@ def test_an_interrupted_comparison_says_what_is_kept(iris, monkeypatch, capsys):
     assert capsys.readouterr().err == "lnml: interrupted, no result was written\n"
 
 
-def test_an_interrupted_study_says_what_is_kept(small_study, monkeypatch, capsys):
-    interrupt_after(monkeypatch, 3)
-    assert main("study --data iris -o out -j 1 -q".split()) == 130
-    err = capsys.readouterr().err
-    assert "3 finished fits are kept in out/folds: run the same command with --resume" in err
-
-
 def test_compare_chooses_k_and_resumes(iris, capsys):
     arguments = ["compare", "iris.csv", "-l", "species", *QUICK, "--k", "auto", "--resume", "work"]
     assert main(arguments) == 0
@@ -287,60 +263,6 @@ def test_categories_and_missing_values(tmp_path, monkeypatch, capsys):
     assert "report: mixed.html" in capsys.readouterr().out
 
 
-def test_study_runs_on_one_data_set(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lnml.study.problems.PAPER_METHODS", ("lmnn", "euclidean"))
-    assert main(["study", "--data", "iris", "-o", "out", "-j", "1"]) == 0
-    assert "paper" in capsys.readouterr().out
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"folds", "report.html", "study.json", "study.md"}
-    assert main(["study", "--data", "iris", "-o", "out"]) == 2
-    assert "--resume" in capsys.readouterr().err
-    assert main(["study", "--data", "iris", "-o", "out", "--resume", "-q"]) == 0
-
-
-@pytest.fixture
-def small_study(tmp_path, monkeypatch):
-    """A study of one quick method."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lnml.study.problems.PAPER_METHODS", ("euclidean",))
-    return tmp_path / "out"
-
-
-def studied(folder):
-    stored = json.loads((folder / "study.json").read_text())
-    return [found["data"]["name"] for found in stored["comparisons"]]
-
-
-def test_a_resumed_study_reports_all_that_is_in_the_folder(small_study, capsys):
-    assert main("study --data iris --data wine -o out -j 1 -q".split()) == 0
-    assert studied(small_study) == ["Wine", "Iris"]
-    assert main("study --data iris -o out -j 1 --resume".split()) == 0
-    assert studied(small_study) == ["Wine", "Iris"]
-    next((small_study / "folds" / "wine").glob("fold03*")).unlink()
-    capsys.readouterr()
-    assert main("study --data iris -o out -j 1 --resume".split()) == 0
-    assert studied(small_study) == ["Iris"]
-    assert "lnml study --data wine --resume completes them" in capsys.readouterr().out
-    assert main("study --data iris -o out -j 1 --resume --seed 5".split()) == 2
-    assert "seed = 0, but you asked for 5" in capsys.readouterr().err
-    assert studied(small_study) == ["Iris"]
-
-
-def test_a_forced_study_removes_its_own_files_only(small_study, capsys):
-    assert main("study --data iris -o out -j 1 -q".split()) == 0
-    mine = [small_study / "folds" / "notes.txt", small_study / "folds" / "iris" / "notes.txt"]
-    for path in mine:
-        path.write_text("mine")
-    assert main("study --data iris -o out --force --resume".split()) == 2
-    assert main("study --data irris -o out --force".split()) == 2
-    assert len(list((small_study / "folds" / "iris").glob("fold*.json"))) == 10
-    assert main("study --data wine -o out -j 1 --force -q".split()) == 0
-    assert studied(small_study) == ["Wine"]
-    assert all(path.read_text() == "mine" for path in mine)
-    assert list((small_study / "folds" / "iris").iterdir()) == [mine[1]]
-
-
 def test_an_output_that_appears_meanwhile_stays(iris, monkeypatch, capsys):
     from lnml.cli import work
 
@@ -357,76 +279,3 @@ def test_an_output_that_appears_meanwhile_stays(iris, monkeypatch, capsys):
     assert (iris / "iris.html").read_text() == "of another run"
     assert not (iris / "iris.json").exists()
     assert main([*arguments, "--force"]) == 0
-
-
-def test_unknown_data_set(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["study", "--data", "irris", "-o", "out"]) == 2
-    assert "iris" in capsys.readouterr().err
-
-
-@pytest.fixture
-def start(iris):
-    """Start ``lnml compare`` in the background; whatever of it is left at the end is killed."""
-    started = []
-
-    def run(*arguments):
-        command = [sys.executable, "-m", "lnml", "compare", "iris.csv", "-l", "species"]
-        command += [*arguments, "--resume", "work"]
-        started.append(subprocess.Popen(command, start_new_session=True))
-        return started[-1]
-
-    yield run
-    for process in started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=30)
-
-
-def finished_folds():
-    """Files of finished folds, and when they were written."""
-    return {path: path.stat().st_mtime_ns for path in Path("work").glob("fold*.json")}
-
-
-def workers(session):
-    """Numbers of the processes of a session that work for joblib."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (path / "cmdline").read_bytes()
-            same = os.getsid(int(path.name)) == session
-        except (OSError, ProcessLookupError):
-            continue
-        if same and b"popen_loky" in command:
-            found.append(int(path.name))
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["first worker", "second worker", "at work"])
-def test_workers_end_with_the_command(start, number):
-    """Kill -9 leaves no worker behind, whether they have begun or are just being started."""
-    running = start("--methods", "ln-lmnn-cv", "--folds", "10", "-j", "2")
-    wait_until(lambda: len(workers(running.pid)) >= min(number + 1, 2), "worker", running)
-    if number == 2:
-        wait_until(finished_folds, "finished fold", running)
-    running.kill()
-    running.wait(timeout=30)
-    wait_until(lambda: not workers(running.pid), "end of the workers", seconds=30)
-
-
-@pytest.mark.slow
-def test_killed_work_is_kept(start):
-    """Kill -9 in the middle; the second run does not repeat a finished fold."""
-    arguments = ["--methods", "euclidean,lmnn,ln-lmnn-cv", "--folds", "4", "-j", "1"]
-    running = start(*arguments)
-    wait_until(lambda: len(finished_folds()) >= 4, "four finished folds", running)
-    running.kill()
-    running.wait(timeout=30)
-    kept = finished_folds()
-    assert len(kept) < 12, "the command was to be killed before its end"
-    assert start(*arguments, "-q").wait(timeout=150) == 0
-    now = finished_folds()
-    assert len(now) == 12
-    assert kept.items() <= now.items()

@@ -5,9 +5,11 @@ import pytest
 from learners import ALL, COUPLED, METHODS, short_name
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from toy_data import blobs, small_dataset
 
-from lnml import LMNN, LNML, registry
+from lnml import ITML, LMNN, LNML, AveragedMetric, SupportVectorMetric, registry
+from lnml.certificates import verify
 from lnml.datasets import load_dataset
 
 LEARNERS = [*METHODS, *COUPLED]
@@ -102,10 +104,69 @@ def test_warm_start_saves_iterations():
     assert model.n_iter_ < LMNN(tol=1e-4).fit(X, y).n_iter_
 
 
+def n_evaluations(model):
+    return sum(record["n_evaluations"] for record in model.history_)
+
+
+@pytest.mark.parametrize("name", ["iris", "sonar", "balance_scale"])
+@pytest.mark.parametrize("learner", [LMNN(), SupportVectorMetric()], ids=short_name)
+def test_a_warm_start_on_the_same_rows_has_little_to_do(name, learner):
+    """Its slopes are in the certificate: without them the dual point is sought again."""
+    data = load_dataset(name)
+    model = clone(learner).set_params(warm_start=True).fit(data.data, data.target)
+    first = n_evaluations(model), model.objective_
+    model.fit(data.data, data.target)
+    assert model.converged_
+    assert model.objective_ <= first[1] * (1 + 1e-9)
+    assert n_evaluations(model) < 0.5 * first[0]
+    assert verify(model.certificate_, data.data, data.target).holds
+
+
+def test_a_warm_start_on_other_rows_or_classes_takes_the_metric_alone():
+    X, y = small_dataset("wine", n_rows=60)
+    for other in ((X[::-1], y[::-1]), (X[1:], y[1:]), (X, np.roll(y, 1)), (X, y == y[0])):
+        model = LMNN(warm_start=True).fit(X, y)
+        start = LMNN(init=model.components_).fit(*other)
+        model.fit(*other)
+        assert model.converged_
+        assert model.objective_ == pytest.approx(start.objective_, rel=2e-3)
+
+
+def test_a_warm_start_forgets_impostors_that_are_none_any_more():
+    X, targets = np.array([[0.0], [1.0], [4.0], [5.0], [1.5]]), np.zeros((5, 5))
+    targets[0, 1] = targets[2, 3] = 1.0
+    model = LMNN(warm_start=True).fit(X, list("aabbc"), target_neighbors=targets)
+    assert 4 in model.certificate_.duals["triplets"][:, 1]
+    model.fit(X, list("aabba"), target_neighbors=targets)
+    fresh = LMNN().fit(X, list("aabba"), target_neighbors=targets)
+    assert model.objective_ == pytest.approx(fresh.objective_, rel=2e-3)
+    assert verify(model.certificate_, X, list("aabba")).holds
+
+
 @pytest.mark.parametrize("learner", [*ALL, LMNN(init="random", random_state=3)], ids=short_name)
 def test_same_input_same_result(learner, rows):
     first, second = (clone(learner).fit(*rows) for _ in range(2))
     assert_array_equal(first.components_, second.components_)
+
+
+RANDOM = [ITML(), LMNN(init="random"), AveragedMetric(random_state=None)]
+
+
+@pytest.mark.parametrize("learner", [*ALL, *RANDOM], ids=repr)
+def test_the_random_numbers_of_the_program_stay_as_they_are(learner, rows):
+    program = check_random_state(None)
+    program.seed(7)
+    before = program.get_state()[1:3]
+    clone(learner).fit(*rows)
+    after = program.get_state()[1:3]
+    assert_array_equal(before[0], after[0])
+    assert before[1] == after[1]
+
+
+def test_itml_draws_other_pairs_without_a_seed(rows):
+    drawn = [ITML(random_state=seed).fit(*rows).pairs_ for seed in (None, None, 3, 3)]
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert_array_equal(drawn[2], drawn[3])
 
 
 @pytest.mark.parametrize("learner", ALL, ids=short_name)

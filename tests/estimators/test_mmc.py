@@ -90,6 +90,16 @@ def test_warm_start_goes_on():
     assert model.objective_ <= first * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_squares_of_sums_of_roots_need_not_be_numbers(diagonal, scale):
+    """The ratio has no unit: it is the same in any."""
+    iris = load_dataset("iris")
+    usual, other = (MMC(diagonal=diagonal).fit(iris.data * s, iris.target) for s in (1.0, scale))
+    assert other.converged_
+    assert other.objective_ == pytest.approx(usual.objective_, rel=1e-3)
+
+
 def test_running_out_of_iterations_is_told():
     X, y = load("sonar")
     with pytest.warns(ConvergenceWarning, match="max_iter=1 with a relative duality gap"):

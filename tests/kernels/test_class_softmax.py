@@ -33,6 +33,8 @@ def assert_equal_to_dense(kernels, embedding, y, rtol):
         assert isinstance(total, float)
         assert total == pytest.approx(expected_total, rel=rtol)
         np.testing.assert_allclose(found, moment, atol=rtol * np.abs(moment).max())
+    assert kernels.class_softmax(embedding, full=None)[0] == total
+    assert kernels.class_softmax(embedding, full=None)[1].size == 0
 
 
 @pytest.mark.parametrize("class_sizes", SIZES, ids=["few", "many", "pairs"])

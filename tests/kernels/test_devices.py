@@ -96,6 +96,15 @@ def test_running_out_of_memory_is_told_with_a_size_that_would_fit():
     assert "rows would fit" in torch_device.out_of_memory(torch.device("cuda"), 0, 0, 0, "?")
 
 
+def test_little_memory_is_told_in_small_units(monkeypatch):
+    reason = "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of ..."
+    text = torch_device.out_of_memory(torch.device("cuda"), 100, 5 * 2**20, 2**19, reason)
+    assert "held 5.0 MiB and wanted 20 MiB more, of which 0.5 MiB were free" in text
+    monkeypatch.setattr(torch_device, "free_bytes", lambda device: 2**20)
+    with pytest.raises(MemoryError, match=r"about 1\.5 MiB in a fit, and cuda has 1\.0 MiB free"):
+        torch_device.check_room(torch.device("cuda"), 1000, 100, 4)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_that_others_fill_up_during_a_fit():
     X, y = blobs(0, [60_000, 60_000], 40, separation=1.0)

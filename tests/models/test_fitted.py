@@ -150,6 +150,11 @@ def test_what_cannot_be_stored_is_named(tmp_path, model, error, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_file_and_model_in_the_other_order(tmp_path):
+    with pytest.raises(TypeError, match="takes the file first and the model second"):
+        save_model(LMNN().fit(X, Y), tmp_path / "a.model")
+
+
 def test_the_advice_for_a_classifier_at_the_end_works(tmp_path):
     model = make_pipeline(StandardScaler(), LMNN(), KNeighborsClassifier(1)).fit(X, Y)
     loaded = reloaded(tmp_path, model[:-1])

@@ -240,14 +240,27 @@ def test_svmlight(tmp_path: Path, name: str) -> None:
     table = read_table(tmp_path / name)
     assert table.labels.tolist() == ["1", "-1", "1"]
     np.testing.assert_array_equal(table.features.to_numpy(), [[0.5, 3.0], [0.0, 4.0], [1.5, 0.0]])
-    assert list(table.features.columns) == ["x0", "x1"]
+    assert list(table.features.columns) == ["x1", "x2"]
+
+
+def test_a_column_of_svmlight_has_its_number_in_every_file(tmp_path: Path) -> None:
+    """Files that leave zeros out may lack the first columns and the last."""
+    path = tmp_path / "a.svmlight"
+    path.write_bytes(b"1 0:7 1:8 4:9\n-1 1:2\n")
+    assert list(read_frame(path).columns) == ["x0", "x1", "x2", "x3", "x4", "y"]
+    path.write_bytes(b"1 1:5 2:6\n-1 2:3\n")
+    frame = read_frame(path, wanted=["x0", "x1", "x4", "size"])
+    assert frame[["x0", "x1", "x4"]].to_numpy().tolist() == [[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]]
+    assert "size" not in frame.columns
+    path.write_bytes(b"1\n-1\n")
+    assert read_frame(path, wanted=["x3"])["x3"].tolist() == [0.0, 0.0]
 
 
 def test_bad_svmlight(tmp_path: Path) -> None:
     path = tmp_path / "a.svmlight"
     cases = {
         "cannot be read as svmlight": b"1 a:b\n",
-        "2000000000 columns, zeros included": b"1 2000000000:1\n-1 1:1\n",
+        "2000000001 columns, zeros included": b"1 2000000000:1\n-1 1:1\n",
     }
     for message, content in cases.items():
         path.write_bytes(content)

@@ -130,7 +130,8 @@ def _read(fitted: Any, data: Path, reading: Any) -> tuple[Any, str]:
     from lnml.tables.formats import read_frame
     from lnml.tables.table import label_texts
 
-    frame = read_frame(data, (fitted.label,), reading.with_missing(fitted.missing))
+    said = reading.with_missing(fitted.missing)
+    frame = read_frame(data, (fitted.label,), said, wanted=fitted.preparation.names)
     kinds = {column.name: column.kind for column in fitted.preparation.columns_}
     unused = [name for name in frame.columns if name not in kinds and name != fitted.label]
     known = [name for name in frame.columns if kinds.get(name) == "categories"]

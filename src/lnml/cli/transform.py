@@ -77,7 +77,7 @@ def read_queries(fitted: Any, data: Path, reading: Any, quiet: bool) -> Any:
 
     notes: list[str] = []
     said = reading.with_missing(fitted.missing)
-    frame = read_frame(data, (fitted.label,), said, notes)
+    frame = read_frame(data, (fitted.label,), said, notes, fitted.preparation.names)
     counts = fitted.preparation.count_unknown(frame)
     notes += [
         f"column {name!r}: {count} of {len(frame)} values do not occur in the training rows, so "

@@ -1,4 +1,4 @@
-"""Text from strangers, made safe to show: no character of it commands a terminal."""
+"""Text to show: that of strangers, of which no character commands a terminal, and sizes."""
 
 from __future__ import annotations
 
@@ -31,3 +31,16 @@ def visible(text: str, *, lines: bool = False) -> str:
         return character if kept else character.encode("unicode_escape").decode()
 
     return _HIDDEN.sub(escape, text)
+
+
+def memory_text(n_bytes: float) -> str:
+    """Return bytes in GiB, or in MiB where that would be a small fraction.
+
+    Examples
+    --------
+    >>> memory_text(3 * 2**30), memory_text(5 * 2**20)
+    ('3.0 GiB', '5.0 MiB')
+    """
+    if n_bytes >= 2**30:
+        return f"{n_bytes / 2**30:.1f} GiB"
+    return f"{n_bytes / 2**20:.{1 if n_bytes < 10 * 2**20 else 0}f} MiB"

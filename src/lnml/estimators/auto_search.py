@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
+from lnml.core.chance import own_generator
 from lnml.core.monitor import Monitor
 from lnml.core.warn import warn_user
 from lnml.estimators.auto_candidates import Candidate, Choice, choose, first_fitted
@@ -68,7 +68,7 @@ class CandidateSearch:
     ) -> None:
         self.n_jobs, self.count = n_jobs, n_subsamples
         self.X, self.codes, self.labels = rows.X, rows.codes, rows.labels[rows.codes]
-        self.rng = check_random_state(random_state)
+        self.rng = own_generator(random_state)
         n = self.codes.size
         if search_rows is None:
             search_rows = CLUSTER_ROWS if is_dask(rows.X) else n

@@ -8,10 +8,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lnml.certificates import Certificate
+from lnml.core.chance import own_generator
 from lnml.core.checks import check_between, check_integer, kind_of
 from lnml.core.monitor import Monitor
 from lnml.core.solution import Solution
@@ -221,7 +221,7 @@ class AveragedMetric(MeanMetric):
             share = check_between("subsample", self.subsample, 0.0, 1.0)
             estimator = on_device(self._estimator(), self.device)
             measured = self._measured(X, y, kernels)
-            rows, rng = measured.rows, check_random_state(self.random_state)
+            rows, rng = measured.rows, own_generator(self.random_state)
             subsamples = balanced_subsamples(rows.codes, count, share, rng)
             fits = self._fits(estimator, rows.X, rows.labels[rows.codes], subsamples, monitor)
             return self._mean(fits, subsamples, measured, monitor)

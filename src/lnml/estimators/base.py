@@ -18,10 +18,12 @@ from lnml.core.contract import MetricProblem
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
+from lnml.core.warm_start import WarmStart
 from lnml.core.warn import warn_user
 from lnml.estimators.certification import certificate_of, warn_of_little_proof
 from lnml.estimators.init import initial_components
 from lnml.estimators.metric import MahalanobisMetric
+from lnml.estimators.resuming import slopes_of_last_fit
 from lnml.estimators.validation import (
     TrainingRows,
     check_target_neighbors,
@@ -35,7 +37,7 @@ from lnml.kernels.tensors import host_array, is_dask, is_tensor, like
 from lnml.kernels.training import TrainingSet
 from lnml.learning.assignment import warn_small_classes
 from lnml.learning.targets import nearest_neighborhoods
-from lnml.solvers.problem import resumable
+from lnml.solvers.problem import ObjectiveProblem, resumable
 
 # Attributes that only some fits have.
 NOT_ALWAYS = (
@@ -296,11 +298,23 @@ class MetricLearner(ComponentsLearner, ABC):
             components = self.initial_components(rows.X, rows.codes)
             training, targets = self._prepared(rows, kernels, target_neighbors)
             problem = resumable(self.metric_problem(training))
-            solution = problem.solve(targets, components, tol=self.tol, monitor=monitor)
+            state = self._last_state(problem, training, targets, components)
+            solution = problem.solve(
+                targets, components, tol=self.tol, state=state, monitor=monitor
+            )
             attributes = {"classes_": rows.classes, **target_attributes(targets, training)}
             return Learned(solution, training.points.dtype, attributes, order=training.order)
 
         return self._fit(X, learn)
+
+    def _last_state(
+        self, problem: Any, training: TrainingSet, targets: Any, components: np.ndarray
+    ) -> WarmStart | None:
+        """Return what the last fit knows beside its metric, for a warm start of our solvers."""
+        known = getattr(self, "certificate_", None) if self.warm_start else None
+        if targets is None or not isinstance(problem, ObjectiveProblem):
+            return None
+        return slopes_of_last_fit(known, training, targets, components)
 
     def _prepared(self, rows: TrainingRows, kernels: Kernels, given: Any) -> Prepared:
         """Bring checked rows and target neighbours to the device: those given, or the default."""

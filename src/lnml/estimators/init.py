@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
-from sklearn.utils import check_random_state
 
+from lnml.core.chance import own_generator
 from lnml.kernels.axes import discriminant_axes, principal_axes
 from lnml.kernels.tensors import is_dask
 
@@ -24,10 +24,11 @@ def initial_components(
     if init == "identity":
         return np.eye(n_components, d)
     if init == "random":
-        rng = check_random_state(random_state)
+        rng = own_generator(random_state)
         return rng.standard_normal((n_components, d)) / np.sqrt(d)
     if init == "pca":
-        return _completed(principal_axes(X, codes, n_components, random_state), n_components)
+        axes = principal_axes(X, codes, n_components, own_generator(random_state))
+        return _completed(axes, n_components)
     if init == "lda":
         return _completed(_discriminants(X, codes), n_components)
     raise ValueError(f"init must be an array or one of {', '.join(NAMES)}; got {init!r}")

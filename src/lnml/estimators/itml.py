@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from lnml.core.chance import own_generator
 from lnml.core.checks import check_between, check_integer, refuse_overflow
 from lnml.core.monitor import Monitor
 from lnml.core.warn import warn_user
@@ -71,7 +71,8 @@ class ITML(MetricEstimator):
     verbose : int, default=0
         Show a live line on stderr.
     random_state : int, RandomState or None, default=None
-        Seed of the pairs that ``fit`` draws.
+        Seed of the pairs that ``fit`` draws; None draws others each time. NumPy's global
+        generator is neither used nor changed.
     device : str or torch.device, default=None
         As for the other estimators. The metric is always solved on the host (the CPU); of
         a tensor only the pairs that are drawn leave its device.
@@ -170,7 +171,7 @@ class ITML(MetricEstimator):
 
         def learn(kernels: Kernels, monitor: Monitor) -> Learned:
             rows = check_training_data(self, X, y)
-            rng = check_random_state(self.random_state)
+            rng = own_generator(self.random_state)
             n_rows, n_pairs = rows.X.shape[0], 20 * rows.labels.size**2
             if self.n_constraints is not None:
                 n_pairs = check_integer("n_constraints", self.n_constraints, 1)

@@ -40,7 +40,8 @@ class SupportVectorMetric(TripletLearner):
     tol : float, default=1e-3
         Largest relative duality gap, (objective - bound) / max(objective, floor).
     warm_start : bool, default=False
-        Start from the components of the last fit.
+        Start from the components of the last fit, and, if the rows and their target
+        neighbours are the same, from its dual point.
     callback : callable, default=None
         Called after every iteration with a :class:`lnml.core.monitor.FitState`;
         return True to stop with the best metric so far.

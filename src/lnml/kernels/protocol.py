@@ -194,11 +194,11 @@ class Kernels(Protocol):
     def softmax_costs(self, embedding: Embedding, pairs: Pattern) -> Any:
         """(D_ij + log Z_i - log k_i) / k_i of every pair, k_i the number of pairs of row i."""
 
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
+    def class_softmax(self, embedding: Embedding, *, full: bool | None) -> tuple[float, np.ndarray]:
         """Return the sum of 1 - p_i, and V^T Lap(W + W^T) data.
 
         p_i is the sum of P_ij over the class of i, P_ij = exp(-D_ij) / Z_i. W_ij = P_ij (1 - p_i)
-        within the class, -P_ij p_i outside. V as in :meth:`softmax`.
+        within the class, -P_ij p_i outside. V and ``full`` as in :meth:`softmax`.
         """
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:

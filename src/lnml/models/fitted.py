@@ -7,6 +7,7 @@ what it says of them is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -161,6 +162,8 @@ def from_state(state: Mapping[str, Any], arrays: Arrays) -> Any:
 
 def _refusal(name: str | None, step: Any) -> str:
     what = kind_of(step)
+    if isinstance(step, str | PathLike):
+        return f"save_model takes the file first and the model second; its model is {step!r}"
     if name is None:
         return (
             f"save_model cannot store {what}: it takes a Model, a fitted estimator of lnml "

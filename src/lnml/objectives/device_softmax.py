@@ -92,7 +92,7 @@ def device_wrong_neighbors(training: TrainingSet, components: np.ndarray) -> Val
     kernels = training.kernels
     rows = WideRows.of(training, components.T, training.points.far)
     embedding = Embedding.of(rows.points)
-    value, _ = kernels.class_softmax(embedding, full=False)
+    value, _ = kernels.class_softmax(embedding, full=None)
     n = training.points.n_rows
     each = 2.0 * (length_error(kernels, embedding) + POWER_ERROR)
     return Value(value, n * each + gamma(2 * n + 64) * n)

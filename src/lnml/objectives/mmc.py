@@ -254,6 +254,15 @@ class MMCTask(Task):
         scaled = components / self.roots(components)[0]
         return self.admissible(self.conditioning.to_original(scaled, n_rows))
 
+    def best_scale(self, components: np.ndarray) -> float:
+        """Multiple of M = L^T L whose sum of roots is one, where its square would be no number.
+
+        The ratio is the same for all multiples.
+        """
+        root_sum = 1.0 if self.collapsed else self.roots(components)[0]
+        usual = root_sum == 0.0 or 1e-100 < root_sum < 1e100
+        return 1.0 if usual else (1.0 / root_sum) ** 2
+
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Ratio, and its gradient (r x d)."""
         root_sum, slopes = self.roots(components)

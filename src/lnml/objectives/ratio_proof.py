@@ -87,9 +87,11 @@ def ratio(pairs: LabelledPairs, components: np.ndarray, ridge: Ridge = NO_RIDGE)
         roots = roots.plus(Value(float(each.sum()), 1.01 * moved.sum() + 2.0 * sum_error(each)))
     if roots.value <= roots.error:
         return Value(np.inf, 0.0)
-    found = similar.value / roots.value**2
+    # Twice: the square of a sum may be no number.
+    found = similar.value / roots.value / roots.value
     share = 1.0 - roots.error / roots.value
-    error = similar.error / (roots.value * share) ** 2 + found * (1.0 / share**2 - 1.0)
+    least = roots.value * share
+    error = similar.error / least / least + found * (1.0 / share**2 - 1.0)
     return Value(found, error + gamma(4) * found)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +16,7 @@ from lnml.tables.sources import Source
 
 # svmlight files leave zeros out; one line of text can name a column two thousand million.
 MOST_NUMBERS = 2**27
+_COLUMN = re.compile(r"x\d+")
 
 
 def read_npz(source: Source) -> Any:
@@ -76,15 +78,21 @@ def read_npy(source: Source) -> Any:
     )
 
 
-def read_svmlight(source: Source) -> Any:
-    """Read rows of ``label column:value ...`` as columns of numbers and a column y of labels."""
+def read_svmlight(source: Source, wanted: Collection[str] = ()) -> Any:
+    """Read rows of ``label column:value ...`` as columns of numbers and a column y of labels.
+
+    A column is named by its number in the file, so that numbers mean the same in all files,
+    whether they count from 0 or from 1. ``wanted`` are names of columns that the frame shall
+    have, also where no row names them: such files leave zeros out.
+    """
     from sklearn.datasets import load_svmlight_file
 
     pandas = require("pandas")
     with source.open_bytes() as file:
         content = io.BytesIO(file.read())
     try:
-        X, y = load_svmlight_file(content)
+        # With another base, numbers would mean other columns wherever column 0 is not named.
+        X, y = load_svmlight_file(content, zero_based=True)
     except (ValueError, OverflowError, IndexError) as error:
         raise InputError(f"{source} cannot be read as svmlight: {error}") from error
     if X.shape[0] * X.shape[1] > MOST_NUMBERS:
@@ -92,7 +100,12 @@ def read_svmlight(source: Source) -> Any:
             f"{source} has {X.shape[0]} rows with {X.shape[1]} columns, zeros included, and at "
             f"most {MOST_NUMBERS} numbers are read from such a file: leave columns out"
         )
-    return pandas.DataFrame(X.toarray(), columns=_numbered(X)).assign(y=y)
+    frame = pandas.DataFrame(X.toarray(), columns=_numbered(X))
+    if X.shape[1] and not X[:, [0]].nnz:
+        frame = frame.drop(columns="x0")
+    lacking = [name for name in wanted if _COLUMN.fullmatch(name) and name not in frame.columns]
+    zeros = pandas.DataFrame(0.0, index=frame.index, columns=lacking)
+    return pandas.concat([frame, zeros], axis=1).assign(y=y)
 
 
 @contextmanager

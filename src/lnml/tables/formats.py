@@ -6,6 +6,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def read_frame(
     text_columns: Collection[str] = (),
     reading: Reading = AS_IT_IS,
     notes: list[str] | None = None,
+    wanted: Collection[str] = (),
 ) -> Any:
     """Read a file into a frame, with the columns of the file.
 
@@ -38,6 +40,8 @@ def read_frame(
         What the file itself does not say.
     notes : list of str, optional
         Gets what a user should know about the file, such as its encoding.
+    wanted : collection of str
+        Columns that will be asked for. They are zero where svmlight files leave them out.
 
     Returns
     -------
@@ -48,7 +52,7 @@ def read_frame(
     InputError
         If the file cannot be read.
     """
-    return read_labelled(path, None, text_columns, reading, notes)[0]
+    return read_labelled(path, None, text_columns, reading, notes, wanted)[0]
 
 
 def read_labelled(
@@ -57,6 +61,7 @@ def read_labelled(
     text_columns: Collection[str] = (),
     reading: Reading = AS_IT_IS,
     notes: list[str] | None = None,
+    wanted: Collection[str] = (),
 ) -> tuple[Any, str | None]:
     """Read a file as :func:`read_frame` does; return its frame and its column of labels, too.
 
@@ -68,7 +73,7 @@ def read_labelled(
             if label is None and source.extension in LABELLED:
                 label = "y"
             kept = {*text_columns, *(() if label is None else (label,))}
-            frame = _read(source, kept)
+            frame = _read(source, kept, wanted)
             if notes is not None:
                 notes.extend(source.notes)
             return frame, label
@@ -91,7 +96,7 @@ def read_labelled(
         raise InputError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
-def _read(source: Source, text_columns: Collection[str]) -> Any:
+def _read(source: Source, text_columns: Collection[str], wanted: Collection[str]) -> Any:
     if source.path.stat().st_size == 0:
         raise InputError(f"{source} is empty (0 bytes): write it again")
     readers: dict[str, Callable[[Source], Any]] = {
@@ -99,7 +104,7 @@ def _read(source: Source, text_columns: Collection[str]) -> Any:
         ".arff": _read_arff,
         ".npz": read_npz,
         ".npy": read_npy,
-        ".svmlight": read_svmlight,
+        ".svmlight": partial(read_svmlight, wanted=wanted),
         ".xlsx": _read_xlsx,
     }
     if source.extension in readers:

@@ -219,6 +219,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         return preparation
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns that it takes."""
+        return tuple(column.name for column in self.columns_)
+
+    @property
     def n_features_out(self) -> int:
         """Columns of the matrix."""
         return len(self.get_feature_names_out())

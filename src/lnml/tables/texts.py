@@ -108,13 +108,14 @@ def refuse_other_numbers(name: str, texts: Sequence[str]) -> None:
     if commas and all(is_number(text) or _THOUSANDS.fullmatch(text) for text in texts):
         raise InputError(
             f"column {name!r} holds numbers with a comma ({commas[0]!r}), which may separate "
-            f"thousands or decimals: write thousands without it; --decimal , reads decimals"
+            f"thousands or decimals: write thousands without it, and decimals with a point, or "
+            f"read these with --decimal , from a CSV or TSV file"
         )
     if commas and all(is_number(text.replace(",", ".")) for text in texts):
         wrong = next(text for text in commas if not _THOUSANDS.fullmatch(text))
         raise InputError(
             f"column {name!r} holds numbers with a decimal comma ({wrong!r}): write them with a "
-            f"point, or read them with --decimal ,"
+            f"point, or read them with --decimal , from a CSV or TSV file"
         )
     percents = [text for text in texts if _PERCENT.fullmatch(text)]
     if percents and all(is_number(text) or _PERCENT.fullmatch(text) for text in texts):

@@ -71,10 +71,13 @@ class SoftmaxOperations(RowOperations):
         terms = self._weights(embedding).log_normalizers - np.log(np.maximum(sizes, 1))
         return np.asarray((distances + np.repeat(terms, sizes)) / np.repeat(sizes, sizes))
 
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
+    def class_softmax(self, embedding: Embedding, *, full: bool | None) -> tuple[float, np.ndarray]:
         weights = self._weights(embedding)
         other, own = weights.totals / weights.totals.sum(axis=0)
-        return float(other.sum()), self._moment(embedding, weights, np.stack([-own, other]), full)
+        total = float(other.sum())
+        if full is None:
+            return total, np.zeros((0, 0))
+        return total, self._moment(embedding, weights, np.stack([-own, other]), full)
 
     def _map(self, embedding: Embedding, kind: str) -> RowMap:
         """Coordinates in the type of the weights."""

@@ -41,7 +41,7 @@ class CellPowers:
         own_end = begin + np.searchsorted(every[begin:], every, side="right")
         tiles = [(lo + begin, hi + begin) for lo, hi in row_tiles(n - begin, BLOCK)]
         ahead = [near[:begin].T.ravel()] if begin else []
-        columns = np.concatenate([*ahead, *(near[lo:hi].T.ravel() for lo, hi in tiles)])
+        columns = np.concatenate([*ahead, *(2 * near[lo:hi].T.ravel() for lo, hi in tiles)])
         norms = np.einsum("ij,ij->i", near, near)
         self.rows = (near, columns, norms, own_first, own_end)
         self.window = (n, 0) if alone else (first, first)

@@ -15,6 +15,7 @@ import torch
 
 from lnml.core.pairs import Edge, EdgeScatter, Multipliers, Pattern
 from lnml.core.points import Points
+from lnml.core.text import memory_text
 from lnml.kernels.cluster.layout import join_starts, join_ways
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, block_ways, class_starts
@@ -59,9 +60,9 @@ class TorchTiles(Tiles):
             try:
                 yield
             except torch.cuda.OutOfMemoryError as error:
-                free = free_bytes(self.device) / 2**30
+                free = memory_text(free_bytes(self.device))
                 raise MemoryError(
-                    f"{self.device} of a worker ran out of memory, {free:.1f} GiB were free: use "
+                    f"{self.device} of a worker ran out of memory, {free} were free: use "
                     f"more workers, one for each GPU, or free memory that others use"
                 ) from error
 

@@ -183,7 +183,7 @@ class CPUKernels(Kernels):
     def softmax_costs(self, embedding: Embedding, pairs: Pattern) -> np.ndarray:
         return _softmax.softmax_costs(embedding, pairs, self.distances(embedding, pairs))
 
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
+    def class_softmax(self, embedding: Embedding, *, full: bool | None) -> tuple[float, np.ndarray]:
         return _softmax.class_softmax(embedding, full)
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:

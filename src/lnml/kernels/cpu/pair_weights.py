@@ -7,7 +7,7 @@ All weights are multiplied by 2**SHIFT, so that those of long distances do not u
 Arguments of both functions:
 
 rows : tuple of arrays
-    ``z`` (n, r), coordinates; ``columns`` (n * r,), the same, transposed within each
+    ``z`` (n, r), coordinates; ``columns`` (n * r,), twice the same, transposed within each
     block, one block after the other (so BLAS is fastest); ``norms`` (n,), squared
     lengths; ``own_first``, ``own_end`` (n,), the range of each row's class among the columns.
 window : tuple (row_end, column_first)
@@ -72,9 +72,9 @@ def add_totals(rows, window, constants, group, totals):
                     part = np.ascontiguousarray(part[:, span])
                 # By BLAS: a compiled sum adds in an order that depends on how it was inlined,
                 # and so on whether this function came from the compile cache.
-                totals[kind, begin:end] += np.dot(part, ones[: right - left])
+                _add(totals[kind, begin:end], np.dot(part, ones[: right - left]))
             for kind in range(totals.shape[0]):
-                totals[kind, lo:hi] += column_sums[kind]
+                _add(totals[kind, lo:hi], column_sums[kind])
 
 
 @njit(nogil=True, cache=True)
@@ -109,15 +109,31 @@ def add_products(rows, window, constants, group, factors, values, degree, produc
                     factors[kind, left:right],
                     column_sums[span],
                 )
-            degree[lo:hi] += column_sums
-            degree[first:last] += np.dot(tile, ones[: hi - lo])
+            _add(degree[lo:hi], column_sums)
+            _add(degree[first:last], np.dot(tile, ones[: hi - lo]))
             part = buffer[: last - first]
             np.dot(tile, values[lo:hi], part)
-            product[first:last] += part
+            _add_rows(product[first:last], part)
             if mirrored.shape[0] > 0:
                 part = buffer[: hi - lo]
                 np.dot(tile.T, values[first:last], part)
-                mirrored[lo:hi] += part
+                _add_rows(mirrored[lo:hi], part)
+
+
+# Loops: sums of whole arrays take seconds to compile, once for each type.
+@njit(nogil=True, cache=True)
+def _add(total, values):
+    """Add values (m,) to a total."""
+    for i in range(values.size):
+        total[i] += values[i]
+
+
+@njit(nogil=True, cache=True)
+def _add_rows(total, values):
+    """Add values (m, r) to a total."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            total[i, j] += values[i, j]
 
 
 @njit(nogil=True, cache=True)
@@ -125,10 +141,11 @@ def _inner_products(z, columns, first, last, lo, hi, room):
     """Twice the inner products of rows first..last and lo..hi; minus infinity unless i < j."""
     r = z.shape[1]
     tile = room[: (last - first) * (hi - lo)].reshape(last - first, hi - lo)
-    np.dot(2 * z[first:last], columns[r * lo : r * hi].reshape(r, hi - lo), tile)
+    np.dot(z[first:last], columns[r * lo : r * hi].reshape(r, hi - lo), tile)
     if lo == first:
         for i in range(last - first):
-            tile[i, : i + 1] = -np.inf
+            for j in range(i + 1):
+                tile[i, j] = -np.inf
     return tile
 
 
@@ -149,7 +166,8 @@ def _pieces(own_first, own_end, first, last, lo, hi):
         second = max(min(own_end[begin], hi), cut)
         for left, right, kind in ((lo, cut, 0), (cut, second, -1), (second, hi, 0)):
             if left < right:
-                pieces[count] = (begin, end, left, right, kind)
+                pieces[count, 0], pieces[count, 1] = begin, end
+                pieces[count, 2], pieces[count, 3], pieces[count, 4] = left, right, kind
                 count += 1
         begin = end
     return pieces[:count]

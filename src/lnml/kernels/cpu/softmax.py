@@ -67,11 +67,14 @@ def softmax_costs(embedding: Embedding, pairs: Pattern, distances: np.ndarray) -
     return np.asarray((distances + np.repeat(row_terms, sizes)) / np.repeat(sizes, sizes))
 
 
-def class_softmax(embedding: Embedding, full: bool) -> tuple[float, np.ndarray]:
+def class_softmax(embedding: Embedding, full: bool | None) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
     pairs = _pair_softmax(embedding, by_class=True)
     other, own = pairs.shares
-    return float((1.0 - own).sum()), pairs.moment(np.stack([-own, other]), full)
+    total = float((1.0 - own).sum())
+    if full is None:
+        return total, np.zeros((0, 0))
+    return total, pairs.moment(np.stack([-own, other]), full)
 
 
 def _pair_softmax(embedding: Embedding, by_class: bool) -> PairSoftmax | DifferenceSoftmax:
@@ -106,7 +109,7 @@ class PairSoftmax:
         z = centred(self.coordinates)
         # In these coordinates exp(-D_ij) is 2 to the power of minus the squared distance.
         z *= dtype.type(np.sqrt(1.0 / np.log(2.0)))
-        columns = np.concatenate([z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
+        columns = np.concatenate([2 * z[lo:hi].T.ravel() for lo, hi in row_tiles(n, BLOCK)])
         self.class_start, self.class_end = class_ranges(points, by_class)
         self.z, self.norms = z, np.einsum("ij,ij->i", z, z)
         self._rows = (z, columns, self.norms, self.class_start, self.class_end)

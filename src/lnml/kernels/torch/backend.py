@@ -220,7 +220,7 @@ class TorchKernels(Kernels):
         distances = self.distances(embedding, pairs)
         return _softmax.softmax_costs(embedding, pairs, distances, self.room)
 
-    def class_softmax(self, embedding: Embedding, *, full: bool) -> tuple[float, np.ndarray]:
+    def class_softmax(self, embedding: Embedding, *, full: bool | None) -> tuple[float, np.ndarray]:
         return _class_softmax.class_softmax(embedding, full, self.room)
 
     def root_sums(self, embedding: Embedding) -> tuple[float, np.ndarray]:

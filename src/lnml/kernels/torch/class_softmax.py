@@ -12,9 +12,10 @@ from lnml.core.points import Embedding
 from lnml.kernels.torch.softmax import blocks, moment_sums
 
 
-def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[float, np.ndarray]:
+def class_softmax(embedding: Embedding, full: bool | None, room: int) -> tuple[float, np.ndarray]:
     """See :meth:`lnml.kernels.protocol.Kernels.class_softmax`."""
-    sums, start = moment_sums(embedding, full), embedding.points.class_start
+    sums = None if full is None else moment_sums(embedding, full)
+    start = embedding.points.class_start
     everything, shares = slice(0, embedding.points.n_rows), []
     for block in blocks(embedding, room):
         own_rows = slice(block.lo, block.hi)
@@ -22,14 +23,17 @@ def class_softmax(embedding: Embedding, full: bool, room: int) -> tuple[float, n
         own = torch.cat([part.sum(dim=1, dtype=torch.float64) for _, _, part in parts])
         share = (own / block.totals).clamp(max=1.0)
         shares.append(share)
+        if sums is None:
+            continue
         inside = 1.0 / block.totals
         outside = -share * inside
         sums.add(own_rows, everything, block.weights, outside)
         for rows, columns, part in parts:
             factors = inside[rows.start - block.lo : rows.stop - block.lo]
             sums.add(rows, columns, part, factors)
+    total = float((1.0 - torch.cat(shares)).sum())
     # Rows of W sum to zero.
-    return float((1.0 - torch.cat(shares)).sum()), sums.moment()
+    return total, np.zeros((0, 0)) if sums is None else sums.moment()
 
 
 def own_parts(
