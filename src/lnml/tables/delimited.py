@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -109,12 +110,7 @@ def column_names(source: Source, fields: list[str]) -> list[str]:
 
 def refuse_duplicates(source: Source, names: list[str]) -> None:
     """Refuse a table with two columns of the same name."""
-    twice = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise InputError(
-            f"{source} has more than one column named {', '.join(map(repr, twice))}: rename them"
-        )
-
-
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) < len(names)
+        shown = ", ".join(map(repr, sorted(twice)[:5])) + (", ..." if len(twice) > 5 else "")
+        raise InputError(f"{source} has more than one column named {shown}: rename them")

@@ -11,9 +11,12 @@ from typing import Any
 
 from lnml.errors import InputError, require
 from lnml.tables.arrays import read_npy, read_npz, read_svmlight
-from lnml.tables.delimited import EXTRA_MISSING, column_names, read_delimited, refuse_duplicates
+from lnml.tables.delimited import read_delimited, refuse_duplicates
+from lnml.tables.limits import most_bytes, refuse_more
+from lnml.tables.parquet_limits import check_parquet
 from lnml.tables.reading import AS_IT_IS, Reading, mark_missing
 from lnml.tables.sources import STREAM, Source, open_source
+from lnml.tables.workbooks import read_xlsx
 
 # Formats whose labels are a column y, unless the user names another.
 LABELLED = (".npz", ".svmlight")
@@ -100,7 +103,7 @@ def _read(source: Source, text_columns: Collection[str]) -> Any:
         ".npz": read_npz,
         ".npy": read_npy,
         ".svmlight": read_svmlight,
-        ".xlsx": _read_xlsx,
+        ".xlsx": read_xlsx,
     }
     if source.extension in readers:
         frame = readers[source.extension](source)
@@ -114,10 +117,14 @@ def _read(source: Source, text_columns: Collection[str]) -> Any:
 
 
 def _read_parquet(source: Source) -> Any:
-    pandas, arrow = require("pandas"), require("pyarrow")
+    pandas = require("pandas")
     try:
+        check_parquet(source)
         return pandas.read_parquet(source.path, engine="pyarrow")
-    except arrow.ArrowException as error:
+    except (InputError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception as error:
+        # Damaged footers and what pandas says in them make both raise errors of many kinds.
         raise InputError(
             f"{source} is not a Parquet file, or was cut off while it was written: write it again"
         ) from error
@@ -125,6 +132,7 @@ def _read_parquet(source: Source) -> Any:
 
 def _read_arff(source: Source) -> Any:
     pandas, arff = require("pandas"), require("arff", "liac-arff")
+    _check_sparse(source)
     with source.open_text() as file:
         try:
             content = arff.load(file)
@@ -139,24 +147,13 @@ def _read_arff(source: Source) -> Any:
     return pandas.DataFrame(columns)
 
 
-def _read_xlsx(source: Source) -> Any:
-    """Read the first sheet; its first line that is not empty holds the names."""
-    pandas, openpyxl = require("pandas"), require("openpyxl", extra="xlsx")
-    try:
-        sheets = openpyxl.load_workbook(source.path, read_only=True).sheetnames
-        cells = pandas.read_excel(
-            source.path, header=None, na_values=EXTRA_MISSING, dtype=object, engine="openpyxl"
-        )
-    except Exception as error:
-        # Damaged workbooks make openpyxl raise errors of many kinds.
-        raise InputError(
-            f"{source} is not an XLSX file, or was cut off or damaged: save it again"
-        ) from error
-    cells = cells.dropna(how="all").reset_index(drop=True)
-    if cells.empty:
-        raise InputError(f"{source}: the sheet {sheets[0]!r} is empty")
-    if len(sheets) > 1:
-        source.notes.append(f"{source} has {len(sheets)} sheets: only {sheets[0]!r} is read")
-    header = ["" if name != name else str(name) for name in cells.iloc[0]]
-    frame = cells.iloc[1:].set_axis(column_names(source, header), axis=1)
-    return frame.reset_index(drop=True).infer_objects()
+def _check_sparse(source: Source) -> None:
+    """Refuse ARFF whose sparse rows, of a few bytes each, would become too many values."""
+    attributes = rows = 0
+    with source.open_text() as file:
+        for line in file:
+            start = line.lstrip()[:10].lower()
+            attributes += start == "@attribute"
+            rows += start.startswith("{")
+    # Each value is a pointer at least.
+    refuse_more(source, 8 * attributes * rows, most_bytes(source.path), "leave attributes out")
