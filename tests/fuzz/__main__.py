@@ -10,16 +10,14 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import random
-import resource
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from fuzz.worker import Batch, work
 
 # One core for each process.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -29,28 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_SECONDS = 60
 # An input may take so much more than its process had before it.
 MOST_MEMORY = 10**9
-# Above it nothing is given to a process, so that the machine survives what goes wrong.
-WALL = 5 * 10**9
 DRAWN_AT_A_TIME = 100
 MUTATED_AT_A_TIME = 50
-
-
-class Batch(NamedTuple):
-    """Inputs that one worker makes and tries.
-
-    Attributes
-    ----------
-    way : str
-        'mutated', 'drawn' or 'bomb'.
-    seed : int
-        What they depend on.
-    count : int
-        How many.
-    """
-
-    way: str
-    seed: int
-    count: int
 
 
 def batches(count: int, seed: int, n_bombs: int) -> list[Batch]:
@@ -63,90 +41,6 @@ def batches(count: int, seed: int, n_bombs: int) -> list[Batch]:
         *(Batch("drawn", seed * 100_000 + i, DRAWN_AT_A_TIME) for i in range(drawn)),
         *(Batch("mutated", seed * 100_000 + i, MUTATED_AT_A_TIME) for i in range(mutated)),
     ]
-
-
-def inputs(batch: Batch) -> Iterator[Any]:
-    """Make the inputs of a batch, one at a time, each with its source of chance."""
-    from fuzz.bombs import bomb, bomb_names
-    from fuzz.mutations import mutated
-    from fuzz.originals import originals
-
-    if batch.way == "bomb":
-        given = bomb(bomb_names()[batch.seed])
-        for number in range(batch.count):
-            yield given, random.Random(f"{batch.seed} {number}")
-    else:
-        for number in range(batch.count):
-            chance = random.Random(f"{batch.seed} {number}")
-            yield mutated(chance.choice(originals()), chance), chance
-
-
-def draw(batch: Batch, attempt: Any) -> None:
-    """Let hypothesis draw the inputs of a batch; it never sees a failure, so it draws all."""
-    import hypothesis
-    from fuzz.drawn import inputs as strategy
-
-    chance = random.Random(batch.seed)
-
-    @hypothesis.seed(batch.seed)
-    @hypothesis.settings(
-        max_examples=batch.count,
-        phases=[hypothesis.Phase.generate],
-        database=None,
-        deadline=None,
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(strategy)
-    def all_of_them(given: Any) -> None:
-        attempt(given, chance)
-
-    all_of_them()
-
-
-def work(channel: Connection) -> None:
-    """Try the batches that come, and tell of every input before and after."""
-    from fuzz.trial import prepare, trial
-
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder))
-        resource.setrlimit(resource.RLIMIT_DATA, (WALL, WALL))
-
-        def attempt(given: Any, chance: random.Random) -> None:
-            # Its bytes are kept on disk by the trial, for the parent to find.
-            channel.send(("starts", given.kind, str(Path(folder) / f"input{given.extension}")))
-            before, start = _resident(), time.monotonic()
-            _forget_peak()
-            found = trial(given, chance)
-            seconds = time.monotonic() - start
-            channel.send(("ends", found, max(_peak() - before, 0), _peak(), seconds))
-
-        channel.send(("ready",))
-        while (batch := channel.recv()) is not None:
-            if batch.way == "drawn":
-                draw(batch, attempt)
-            else:
-                for given, chance in inputs(batch):
-                    attempt(given, chance)
-            channel.send(("ready",))
-
-
-def _status(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"this system does not tell {name}")
-
-
-def _resident() -> int:
-    return _status("VmRSS")
-
-
-def _peak() -> int:
-    return _status("VmHWM")
-
-
-def _forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
 
 
 class Worker:
@@ -180,7 +74,7 @@ class Tally:
         self.most = 0
 
     def add(self, worker: Worker, found: Any, growth: int, peak: int, seconds: float) -> None:
-        kind, path = worker.input
+        kind = worker.input[0]
         self.inputs[kind] += 1
         self.peaks[kind] = max(self.peaks[kind], growth)
         self.slowest[kind] = max(self.slowest.get(kind, 0.0), seconds)
@@ -195,7 +89,7 @@ class Tally:
     def blame(self, worker: Worker, what: str) -> None:
         kind, path = worker.input
         copy = self.kept / f"{len(self.wrong)}{''.join(Path(path).suffixes)}"
-        if Path(path).exists() and Path(path).stat().st_size < 5_000_000:
+        if Path(path).is_file() and Path(path).stat().st_size < 5_000_000:
             copy.write_bytes(Path(path).read_bytes())
         self.wrong.append(f"{copy.name} ({kind}, {worker.batch}) {what}")
         print(self.wrong[-1][:2000], flush=True)
@@ -208,7 +102,10 @@ class Tally:
             numbers = [tried, *counts, round(self.peaks[kind] / 1e6)]
             cells = [kind, *(f"{number:,}" for number in numbers), f"{self.slowest[kind]:.1f}"]
             rows.append(f"| {' | '.join(cells)} |")
-        return [*rows, f"{sum(self.inputs.values())} inputs, largest process {self.most / 1e6:.0f} MB"]
+        return [
+            *rows,
+            f"{sum(self.inputs.values())} inputs, largest process {self.most / 1e6:.0f} MB",
+        ]
 
 
 def supervise(todo: list[Batch], jobs: int, tally: Tally) -> None:
@@ -271,7 +168,10 @@ def main() -> int:
     start = time.monotonic()
     supervise(batches(options.count, options.seed, len(bomb_names())), options.jobs, tally)
     minutes = (time.monotonic() - start) / 60
-    lines = [*tally.lines(), f"seed {options.seed}, {minutes:.1f} minutes, {len(tally.wrong)} wrong"]
+    lines = [
+        *tally.lines(),
+        f"seed {options.seed}, {minutes:.1f} minutes, {len(tally.wrong)} wrong",
+    ]
     print("\n".join(lines))
     (options.output / "fuzz.md").write_text("\n".join([*lines, *tally.wrong]) + "\n")
     return int(bool(tally.wrong))

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-from fuzz.originals import PACKERS, Original, originals, saved
 from model_files import rewritten
 
+from fuzz.originals import PACKERS, Original, originals, saved
+
 # Also what is no character on its own.
-_character = st.characters() | st.sampled_from("\0\r\n\t\",;|\x1b\u202e\ufeff{}%@'[]") | st.just("\ud800")
+_character = (
+    st.characters() | st.sampled_from("\0\r\n\t\",;|\x1b\u202e\ufeff{}%@'[]") | st.just("\ud800")
+)
 _text = st.text(_character, max_size=12)
 _number = st.floats(allow_nan=True, allow_infinity=True).map(repr) | st.integers().map(str)
 _field = st.one_of(
@@ -141,10 +143,17 @@ def _to_excel(file, frame: pd.DataFrame) -> None:
 
 
 _json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters() | st.just("\ud800"), max_size=6),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["class", "parameters", "array", "dict", "tuple", "a"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["class", "parameters", "array", "dict", "tuple", "a"]), inner
+        )
+    ),
     max_leaves=6,
 )
 

@@ -16,8 +16,9 @@ import pyarrow
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from fuzz.originals import Original, originals, unzipped, zipped, zstandard
 from model_files import rewritten
+
+from fuzz.originals import Original, originals, unzipped, zipped, zstandard
 
 # Ends of ranges, where sizes and counts overflow.
 NUMBERS = [b"\x00", b"\xff", b"\x7f", b"\x80", b"\xff\xff\xff\x7f", b"\xff" * 8, b"\x00" * 8]
@@ -310,7 +311,7 @@ AWARE: dict[str, tuple[Callable[[Original, random.Random], bytes], ...]] = {
 
 
 def mutated(original: Original, chance: random.Random) -> Original:
-    """A damaged copy, one time in four without knowledge of the format, and seldom damaged twice."""
+    """A damaged copy: one in four without knowledge of the format, one in ten damaged twice."""
     if chance.random() < 0.25:
         content = blind(original.content, chance)
     else:

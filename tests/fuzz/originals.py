@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import tempfile
+import warnings
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -61,7 +62,9 @@ def flowers() -> pd.DataFrame:
 def numbers() -> tuple[np.ndarray, np.ndarray]:
     """Rows of Wine and their classes."""
     wine = load_dataset("wine")
-    return np.ascontiguousarray(wine.data[::4, :4]), np.unique(wine.target, return_inverse=True)[1][::4]
+    return np.ascontiguousarray(wine.data[::4, :4]), np.unique(wine.target, return_inverse=True)[1][
+        ::4
+    ]
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -113,7 +116,9 @@ def arff_text(frame: pd.DataFrame, *, sparse: bool = False) -> str:
 def saved(write, *arguments, **named) -> bytes:
     """What a function writes to a file."""
     target = io.BytesIO()
-    write(target, *arguments, **named)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write(target, *arguments, **named)
     return target.getvalue()
 
 
@@ -154,7 +159,10 @@ def _tables() -> list[Original]:
     found += [
         Original("npz", ".npz", "y", saved(np.savez, X=X, y=y)),
         Original(
-            "npz", ".npz", "y", saved(np.savez_compressed, X=X, y=y.astype(str), feature_names=names)
+            "npz",
+            ".npz",
+            "y",
+            saved(np.savez_compressed, X=X, y=y.astype(str), feature_names=names),
         ),
         Original("npy", ".npy", "x3", saved(np.save, np.column_stack([X[:, :3], y]))),
         Original("npy", ".npy", "y", saved(np.save, fields)),

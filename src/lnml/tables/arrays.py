@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ def read_npz(source: Source) -> Any:
     pandas = require("pandas")
     try:
         with zipfile.ZipFile(source.path) as archive:
-            stored = _members(source, archive)
+            return _frame(source, pandas, _members(source, archive))
     except InputError:
         raise
     except _DAMAGED as error:
@@ -45,6 +46,10 @@ def read_npz(source: Source) -> Any:
             f"{source} is not an NPZ file of plain arrays, or was cut off: write it with "
             f"numpy.savez(file, X=..., y=...)"
         ) from error
+
+
+def _frame(source: Source, pandas: Any, stored: dict[str, np.ndarray]) -> Any:
+    """Return the arrays of an NPZ file as a frame."""
     X = stored.get("X")
     if X is None or X.ndim != 2:
         found = "has none" if X is None else f"has shape {X.shape}"
@@ -167,9 +172,13 @@ def _numbered(X: Any) -> list[str]:
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """Return an array with texts as text; NumPy's may be bytes, or hold halves of characters."""
+    """Return an array with texts as text; NumPy's may be bytes, or hold what are no characters."""
+    if array.dtype.kind not in "biufcmMSU":
+        raise ValueError(f"{array.dtype} is neither numbers nor text")
     if array.dtype.kind == "S":
         return np.char.decode(array, "utf-8")
-    if array.dtype.kind == "U":
-        "".join(array.ravel().tolist()).encode()
+    if array.dtype.kind == "U" and array.nbytes:
+        codes = np.ascontiguousarray(array).view(array.dtype.byteorder + "u4")
+        if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise ValueError("it holds numbers that stand for no character")
     return array

@@ -11,7 +11,7 @@ from typing import Any
 
 from lnml.errors import InputError, require
 from lnml.tables.arrays import read_npy, read_npz, read_svmlight
-from lnml.tables.delimited import read_delimited, refuse_duplicates
+from lnml.tables.delimited import check_columns, read_delimited
 from lnml.tables.limits import most_bytes, refuse_more
 from lnml.tables.parquet_limits import check_parquet
 from lnml.tables.reading import AS_IT_IS, Reading, mark_missing
@@ -110,7 +110,7 @@ def _read(source: Source, text_columns: Collection[str]) -> Any:
     else:
         frame = read_delimited(source, text_columns)
     frame.columns = [str(column) for column in frame.columns]
-    refuse_duplicates(source, list(frame.columns))
+    check_columns(source, list(frame.columns))
     if not len(frame):
         raise InputError(f"{source} has column names but no rows")
     return mark_missing(frame, source.reading.missing, keep=text_columns)
@@ -120,7 +120,10 @@ def _read_parquet(source: Source) -> Any:
     pandas = require("pandas")
     try:
         check_parquet(source)
-        return pandas.read_parquet(source.path, engine="pyarrow")
+        frame = pandas.read_parquet(source.path, engine="pyarrow")
+        for _, column in frame.items():
+            _check_text(column.cat.categories if column.dtype == "category" else column)
+        return frame
     except (InputError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception as error:
@@ -130,14 +133,25 @@ def _read_parquet(source: Source) -> Any:
         ) from error
 
 
+def _check_text(values: Any) -> None:
+    """Refuse bytes that are no text where Arrow keeps text; it decodes them when they are used."""
+    if values.dtype == "str":
+        require("pyarrow").array(values).validate(full=True)
+
+
 def _read_arff(source: Source) -> Any:
     pandas, arff = require("pandas"), require("arff", "liac-arff")
     _check_sparse(source)
     with source.open_text() as file:
         try:
             content = arff.load(file)
-        except arff.ArffException as error:
-            raise InputError(f"{source} cannot be read as ARFF: {error}") from error
+        except (MemoryError, OSError, UnicodeError):
+            raise
+        except Exception as error:
+            # The reader has errors of its own, and others for texts that it does not expect.
+            known = isinstance(error, arff.ArffException)
+            what = error if known else "a declaration or a row is damaged"
+            raise InputError(f"{source} cannot be read as ARFF: {what}") from error
     columns = {}
     for position, (name, kind) in enumerate(content["attributes"]):
         values = [row[position] for row in content["data"]]

@@ -14,11 +14,20 @@ from lnml.errors import InputError
 # numbers seldom shrink to a tenth, so that a hundredth is no table, or one to be unpacked first.
 ALWAYS = 2**25
 RATIO = 100
+# Characters of a label, and bytes of all labels if these are not short.
+LONGEST_LABEL, SHORT_LABEL = 1000, 16
+MOST_LABELS = 2**28
 
 
 def most_bytes(path: Path, always: int = ALWAYS) -> int:
     """Return how many bytes may come out of a file."""
     return max(always, RATIO * path.stat().st_size)
+
+
+def labels_fit(longest: int, n_rows: int) -> bool:
+    """Whether labels of n rows fit: NumPy gives to each of them the room of the longest."""
+    short = longest <= SHORT_LABEL or 4 * longest * n_rows <= MOST_LABELS
+    return short and longest <= LONGEST_LABEL
 
 
 def refuse_more(name: object, size: int, most: int, cure: str) -> None:
