@@ -1,8 +1,8 @@
 """Try many inputs: ``PYTHONPATH=tests python -m fuzz --count 6000 --seed 0``.
 
-Worker processes try them, under a limit of memory. A worker that says nothing for a minute is
-ended, and its input counts as one that hangs. The inputs that went wrong are kept in the folder
-``build/fuzz``. The exit status is 1 if there are any.
+Worker processes try them, under a limit of memory. A worker that is busy with one of them for a
+minute is ended, and its input counts as one that hangs. The inputs that went wrong are kept in the
+folder ``build/fuzz``. The exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from multiprocessing.connection import wait
@@ -46,15 +47,31 @@ def batches(count: int, seed: int, n_bombs: int) -> list[Batch]:
 class Worker:
     """A process that tries inputs, and what is known of the one it is at."""
 
-    def __init__(self) -> None:
+    def __init__(self, bombs: Path) -> None:
+        self.bombs = bombs
         context = multiprocessing.get_context("spawn")
         self.channel, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs,), daemon=True)
+        self.process = context.Process(target=work, args=(theirs, bombs), daemon=True)
         self.process.start()
         theirs.close()
         self.batch: Batch | None = None
         self.input = ("", "")
-        self.since = time.monotonic()
+        self.since = time.monotonic(), 0.0
+
+    def hangs(self) -> bool:
+        """Whether nothing was heard for too long: seconds of work count, and minutes of waiting."""
+        start, used = self.since
+        waits = time.monotonic() - start > 10 * MOST_SECONDS
+        return waits or self.used() - used > MOST_SECONDS
+
+    def used(self) -> float:
+        """Seconds that the process has worked."""
+        try:
+            stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            # It has died, which its channel tells.
+            return 0.0
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         self.process.kill()
@@ -108,9 +125,9 @@ class Tally:
         ]
 
 
-def supervise(todo: list[Batch], jobs: int, tally: Tally) -> None:
+def supervise(todo: list[Batch], jobs: int, tally: Tally, bombs: Path) -> None:
     """Give batches to workers; replace one that hangs or dies."""
-    waiting, workers = list(reversed(todo)), [Worker() for _ in range(min(jobs, len(todo)))]
+    waiting, workers = list(reversed(todo)), [Worker(bombs) for _ in range(min(jobs, len(todo)))]
     while workers:
         ready = wait([worker.channel for worker in workers], timeout=1.0)
         for worker in list(workers):
@@ -119,7 +136,7 @@ def supervise(todo: list[Batch], jobs: int, tally: Tally) -> None:
                     hear(worker, waiting, tally)
                 except (EOFError, ConnectionResetError):
                     replace(workers, worker, waiting, tally, f"died, {worker.process.exitcode}")
-            elif time.monotonic() - worker.since > MOST_SECONDS:
+            elif worker.hangs():
                 replace(workers, worker, waiting, tally, f"hangs for {MOST_SECONDS} s")
             if not worker.process.is_alive() and worker in workers and worker.batch is None:
                 workers.remove(worker)
@@ -128,7 +145,7 @@ def supervise(todo: list[Batch], jobs: int, tally: Tally) -> None:
 def hear(worker: Worker, waiting: list[Batch], tally: Tally) -> None:
     """Take one message."""
     said = worker.channel.recv()
-    worker.since = time.monotonic()
+    worker.since = time.monotonic(), worker.used()
     if said[0] == "starts":
         worker.input = said[1:]
     elif said[0] == "ends":
@@ -150,12 +167,12 @@ def replace(
     worker.end()
     workers.remove(worker)
     if waiting:
-        workers.append(Worker())
+        workers.append(Worker(worker.bombs))
 
 
 def main() -> int:
     """Try them all, print the table, and write it."""
-    from fuzz.bombs import bomb_names
+    from fuzz.bombs import bomb_names, write_bombs
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=6000, help="inputs, 6000 by default")
@@ -166,7 +183,10 @@ def main() -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     tally = Tally(options.output)
     start = time.monotonic()
-    supervise(batches(options.count, options.seed, len(bomb_names())), options.jobs, tally)
+    todo = batches(options.count, options.seed, len(bomb_names()))
+    with tempfile.TemporaryDirectory() as folder:
+        write_bombs(Path(folder))
+        supervise(todo, options.jobs, tally, Path(folder))
     minutes = (time.monotonic() - start) / 60
     lines = [
         *tally.lines(),

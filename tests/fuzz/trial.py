@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import random
 import sys
 import warnings
@@ -47,7 +48,7 @@ class Outcome(NamedTuple):
 
 def prepare(folder: Path) -> None:
     """Put good tables and models into a folder, which becomes the working directory."""
-    contextlib.chdir(folder).__enter__()
+    os.chdir(folder)
     warnings.simplefilter("always", UserWarning)
     warnings.simplefilter("always", RuntimeWarning)
     flowers().to_csv(FLOWERS, index=False)

@@ -33,14 +33,14 @@ class Batch(NamedTuple):
     count: int
 
 
-def inputs(batch: Batch) -> Iterator[Any]:
+def inputs(batch: Batch, bombs: Path) -> Iterator[Any]:
     """Make the inputs of a batch, one at a time, each with its source of chance."""
     from fuzz.bombs import bomb, bomb_names
     from fuzz.mutations import mutated
     from fuzz.originals import originals
 
     if batch.way == "bomb":
-        given = bomb(bomb_names()[batch.seed])
+        given = bomb(bomb_names()[batch.seed], bombs)
         for number in range(batch.count):
             yield given, random.Random(f"{batch.seed} {number}")
     else:
@@ -72,7 +72,7 @@ def draw(batch: Batch, attempt: Any) -> None:
     all_of_them()
 
 
-def work(channel: Connection) -> None:
+def work(channel: Connection, bombs: Path) -> None:
     """Try the batches that come, and tell of every input before and after."""
     from fuzz.trial import prepare, trial
 
@@ -94,7 +94,7 @@ def work(channel: Connection) -> None:
             if batch.way == "drawn":
                 draw(batch, attempt)
             else:
-                for given, chance in inputs(batch):
+                for given, chance in inputs(batch, bombs):
                     attempt(given, chance)
             channel.send(("ready",))
 
