@@ -4,6 +4,8 @@ import gzip
 import io
 import lzma
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -123,6 +125,16 @@ def test_arrays_of_neither_numbers_nor_text(tmp_path: Path, X: np.ndarray) -> No
     assert "not an NPZ file of plain arrays" in refusal(tmp_path / "a.npz", "y")
 
 
+def test_the_other_order_of_bytes(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[1, 0], [2, 1], [4, 0]], dtype=">i4"))
+    table = read_table(tmp_path / "a.npy", "x1")
+    assert table.labels.tolist() == ["0", "1", "0"]
+    assert table.features["x0"].tolist() == [1, 2, 4]
+    fields = np.array([(1.5, "a"), (2.5, "b"), (3.5, "a")], dtype=[("x", ">f4"), ("y", ">U1")])
+    np.save(tmp_path / "a.npy", fields)
+    assert read_table(tmp_path / "a.npy", "y").features["x"].tolist() == [1.5, 2.5, 3.5]
+
+
 def test_sparse_rows(tmp_path: Path) -> None:
     (tmp_path / "a.svmlight").write_bytes(b"1 30000:1\n-1 1:1\n" * 100)
     assert "200 rows with 30000 columns, zeros included" in refusal(tmp_path / "a.svmlight", "y")
@@ -135,7 +147,7 @@ def test_sparse_rows(tmp_path: Path) -> None:
 ODD_ARFF = {
     "an empty name": "@attribute {a} numeric\n@attribute species {a, b}\n@data\n1,a\n",
     "no type": '@attribute "" \n@attribute species {a, b}\n@data\n1,a\n',
-    "a percent sign": "@attribute x%n%d {a}\n@attribute species {a, b}\n@data\nz,a\n",
+    "a percent sign": "@attribute x {a}\n@attribute species {a, b}\n@data\nz%n,a\n",
     "braces": "@attribute x {\n@attribute species {a, b}\n@data\n{}\n",
 }
 
@@ -168,6 +180,44 @@ def test_parquet_bombs(tmp_path: Path) -> None:
     assert len(read_frame(path)) == 50_000
     parquet(path, **{f"x{i}": (1.0, 200_000) for i in range(90)})
     assert "would become more than 128 MiB" in refusal(path)
+
+
+def test_columns_of_lists_are_not_read(tmp_path: Path) -> None:
+    """A million of equal numbers in a list take a few bytes in the file."""
+    path = tmp_path / "a.parquet"
+    lists = pyarrow.array([np.zeros(2_000_000)] * 4)
+    table = pyarrow.table({"x": [1.0, 2.0, 3.0, 5.0], "many": lists, "species": list("abab")})
+    pyarrow.parquet.write_table(table, path)
+    assert path.stat().st_size < 100_000
+    assert "column 'many' holds mixed values, neither numbers nor text" in refusal(path)
+    tracemalloc.start()
+    assert read_table(path, "species", ["many"]).features["x"].tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
+
+
+def test_a_footer_that_ends_the_process_if_asked(tmp_path: Path) -> None:
+    """Pyarrow calls std::terminate for a column chunk with a wrong histogram of its levels."""
+    path = tmp_path / "a.parquet"
+    table = pyarrow.table({"x": pyarrow.array([1.0, None, 3.0]), "species": list("aba")})
+    pyarrow.parquet.write_table(table, path, compression=None)
+    size = struct.unpack("<I", path.read_bytes()[-8:-4])[0]
+    script = (
+        "import sys; from lnml.tables.formats import read_frame\n"
+        "from lnml.errors import InputError\n"
+        "from pathlib import Path\n"
+        "content, path = Path(sys.argv[1]).read_bytes(), sys.argv[1]\n"
+        "for place in range(len(content) - 8 - int(sys.argv[2]), len(content) - 8):\n"
+        "    changed = bytearray(content)\n"
+        "    changed[place] ^= 2\n"
+        "    Path(path).write_bytes(changed)\n"
+        "    try:\n"
+        "        read_frame(path)\n"
+        "    except InputError:\n"
+        "        pass\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(path), str(size)], check=False)
+    assert ended.returncode == 0
 
 
 def test_parquet_text_that_is_none(tmp_path: Path) -> None:

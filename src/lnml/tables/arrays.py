@@ -181,4 +181,5 @@ def _text(array: np.ndarray) -> np.ndarray:
         codes = np.ascontiguousarray(array).view(array.dtype.byteorder + "u4")
         if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
             raise ValueError("it holds numbers that stand for no character")
-    return array
+    # pandas knows the order of bytes of this machine alone.
+    return array.astype(array.dtype.newbyteorder("="), copy=False)

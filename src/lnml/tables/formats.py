@@ -6,6 +6,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,15 @@ def _read(source: Source, text_columns: Collection[str]) -> Any:
 def _read_parquet(source: Source) -> Any:
     pandas = require("pandas")
     try:
-        check_parquet(source)
-        frame = pandas.read_parquet(source.path, engine="pyarrow")
+        nested = check_parquet(source)
+        flat = None
+        if nested:
+            known = require("pyarrow.parquet").read_schema(source.path).names
+            flat = [name for name in known if name not in nested]
+        frame = pandas.read_parquet(source.path, engine="pyarrow", columns=flat)
+        for name in nested:
+            # Refused with its name if it is used, and not in the way if it is left out.
+            frame[name] = pandas.Series([()] * len(frame), index=frame.index, dtype=object)
         for _, column in frame.items():
             _check_text(column.cat.categories if column.dtype == "category" else column)
         return frame
@@ -149,8 +157,10 @@ def _read_arff(source: Source) -> Any:
             raise
         except Exception as error:
             # The reader has errors of its own, and others for texts that it does not expect.
-            known = isinstance(error, arff.ArffException)
-            what = error if known else "a declaration or a row is damaged"
+            what = "a declaration or a row is damaged"
+            # The message itself cannot be made if the file holds signs of percent.
+            with suppress(ValueError, TypeError):
+                what = str(error) if isinstance(error, arff.ArffException) else what
             raise InputError(f"{source} cannot be read as ARFF: {what}") from error
     columns = {}
     for position, (name, kind) in enumerate(content["attributes"]):

@@ -14,46 +14,61 @@ ALWAYS = 2**27
 _CURE = "write it without dictionaries and compression, or leave rows out"
 
 
-def check_parquet(source: Source) -> None:
+def check_parquet(source: Source) -> list[str]:
     """Refuse a Parquet file, or a folder of such, by its footers and by the lengths of its texts.
+
+    Returns
+    -------
+    nested : list of str
+        Columns of lists and the like, which no distance can use. They must not be read: a footer
+        does not tell how much they hold.
 
     Raises
     ------
     pyarrow.ArrowException, OSError
         If it cannot be read.
     """
-    parquet = require("pyarrow.parquet")
+    parquet, types = require("pyarrow.parquet"), require("pyarrow").types
     paths = sorted(source.path.rglob("*.parquet")) if source.path.is_dir() else [source.path]
+    nested: dict[str, None] = {}
     for path in paths:
         with parquet.ParquetFile(path) as file:
-            most = most_bytes(path, ALWAYS)
+            schema, most = file.schema_arrow, most_bytes(path, ALWAYS)
+            nested |= {field.name: None for field in schema if types.is_nested(field.type)}
             size, longest = _declared(file)
-            refuse_more(source, max(size, file.metadata.num_rows), most, _CURE)
-            if size + longest > most:
-                _check_texts(source, path, file.schema_arrow, size, most)
+            refuse_more(source, size, most, _CURE)
+            texts = [field.name for field in schema if _is_text(field.type)]
+            if texts and size + longest > most:
+                _check_texts(source, path, texts, size, most)
+    return list(nested)
 
 
 def _declared(file: Any) -> tuple[int, int]:
-    """Return bytes of all values by the footer, and what texts may take beside, at most."""
-    size = longest = 0
-    metadata = file.metadata
+    """Return bytes of all values by the footer, and what texts may take beside, at most.
+
+    Groups of rows are looked at, and not the columns in them: pyarrow ends the process if what the
+    footer says of these is damaged.
+    """
+    columns = [file.schema.column(place) for place in range(len(file.schema))]
+    # The length is that of values of fixed length, and 0 or less for others.
+    width = sum(max(column.length, 8) for column in columns)
+    metadata, size, longest = file.metadata, file.metadata.num_rows, 0
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for place, column in enumerate(map(group.column, range(group.num_columns))):
-            count, kind = max(column.num_values, group.num_rows), column.physical_type
-            width = file.schema.column(place).length if kind == "FIXED_LEN_BYTE_ARRAY" else 0
-            size += max(width, 8) * count
-            if kind == "BYTE_ARRAY":
-                # Each row may hold a text as long as the chunk, in which it is stored once.
-                longest += count * column.total_uncompressed_size
+        size += width * group.num_rows
+        # Each row may hold a text as long as its group, in which it is stored once.
+        longest += group.num_rows * group.total_byte_size
     return size, longest
 
 
-def _check_texts(source: Source, path: Path, schema: Any, size: int, most: int) -> None:
+def _is_text(kind: Any) -> bool:
+    types = require("pyarrow").types
+    plain = types.is_string(kind) or types.is_binary(kind)
+    return plain or types.is_large_string(kind) or types.is_large_binary(kind)
+
+
+def _check_texts(source: Source, path: Path, names: list[str], size: int, most: int) -> None:
     """Add the lengths of all texts, which are read as dictionaries: each text once."""
-    arrow, compute = require("pyarrow"), require("pyarrow.compute")
-    parquet, types = require("pyarrow.parquet"), arrow.types
-    is_text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    names = [field.name for field in schema if any(test(field.type) for test in is_text)]
+    compute, parquet = require("pyarrow.compute"), require("pyarrow.parquet")
     with parquet.ParquetFile(path, read_dictionary=names) as file:
         for group in range(file.num_row_groups):
             for name in names:

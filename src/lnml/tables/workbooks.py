@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from typing import Any
 
@@ -22,17 +23,19 @@ def read_xlsx(source: Source) -> Any:
     """Read the first sheet; its first line that is not empty holds the names."""
     pandas, openpyxl = require("pandas"), require("openpyxl", extra="xlsx")
     try:
-        with zipfile.ZipFile(source.path) as archive:
+        with zipfile.ZipFile(source.path) as archive, warnings.catch_warnings():
             _check_parts(source, archive.infolist())
-        workbook = openpyxl.load_workbook(source.path, read_only=True)
-        try:
-            sheets = workbook.sheetnames
-            _check_cells(source, workbook[sheets[0]])
-        finally:
-            workbook.close()
-        cells = pandas.read_excel(
-            source.path, header=None, na_values=EXTRA_MISSING, dtype=object, engine="openpyxl"
-        )
+            # What openpyxl leaves out, such as names of ranges and styles, is not read here.
+            warnings.simplefilter("ignore")
+            workbook = openpyxl.load_workbook(source.path, read_only=True)
+            try:
+                sheets = workbook.sheetnames
+                _check_cells(source, workbook[sheets[0]])
+            finally:
+                workbook.close()
+            cells = pandas.read_excel(
+                source.path, header=None, na_values=EXTRA_MISSING, dtype=object, engine="openpyxl"
+            )
     except InputError:
         raise
     except Exception as error:
