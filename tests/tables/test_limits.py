@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tracemalloc
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -274,6 +275,22 @@ def test_workbooks(tmp_path: Path, rows: str, message: str) -> None:
     path.write_bytes(sheet(rows))
     with pytest.raises(InputError, match=message):
         read_frame(path)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_openpyxl_has_to_say_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="an extra")
+    load = openpyxl.load_workbook
+
+    def load_loudly(*given, **named):
+        warnings.warn("an invalid name was removed", stacklevel=1)
+        return load(*given, **named)
+
+    pd.DataFrame({"x": [1]}).to_excel(tmp_path / "a.xlsx", index=False)
+    monkeypatch.setattr(openpyxl, "load_workbook", load_loudly)
+    assert read_frame(tmp_path / "a.xlsx")["x"].tolist() == [1]
 
 
 def test_names_of_columns(tmp_path: Path) -> None:
