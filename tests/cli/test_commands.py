@@ -166,6 +166,17 @@ def test_notes(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert "column 'color': 3 of 3 values" in capsys.readouterr().err
 
 
+def test_an_error_after_notes_is_one_line(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """A new category is worth a note, but not beside an error."""
+    new = FLOWERS.head(7).assign(color="green")
+    new.to_csv("new.csv", index=False)
+    assert "k must be" in fails(capsys, "neighbors flowers.model new.csv -k 999")
+    FLOWERS.rename(columns={"species": "z0"}).to_csv("named.csv", index=False)
+    assert main("fit named.csv -l z0 -m euclidean -o named.model -q".split()) == 0
+    new.rename(columns={"species": "z0"}).to_csv("new.csv", index=False)
+    assert "has the name of a result" in fails(capsys, "transform named.model new.csv -o z.csv")
+
+
 def test_a_stray_word_among_numbers(folder: Path, capsys: pytest.CaptureFixture) -> None:
     """Refused, unless all are categories; then the proof of the model can still be checked."""
     rows = np.arange(N)

@@ -85,6 +85,14 @@ def test_messages(folder, capsys, arguments):
     assert harmless(err) and "\\x1b" in err and err.count("\n") == 1
 
 
+def test_long_names_make_no_long_message(folder, capsys):
+    Path("long.csv").write_text(f"{'x' * 100_000},kind\n1,a\n2,b\n3,a\n", encoding="utf-8")
+    assert main(["fit", "long.csv", "-l", "type", "-o", "b.model"]) == 2
+    err = capsys.readouterr().err
+    assert len(err) < 2100 and err.startswith("lnml: long.csv: there is no column 'type'")
+    assert "xxx [...] xxx" in err and err.endswith("x, kind\n")
+
+
 def test_every_character_can_be_printed():
     everything = "".join(map(chr, range(0x110000)))
     shown = visible(everything, lines=True)

@@ -200,6 +200,7 @@ HOSTILE = {
     "codes as floats": put("arrays", codes=np.zeros(N)),
     "no rows": put("arrays", rows=np.zeros((0, 2)), codes=np.zeros(0, dtype=np.int64)),
     "classes twice": put("header", classes=["a", "a", "b"]),
+    "classes without end": put("header", classes=["a" * 200_000, "b", "c"]),
     "classes as numbers": put("header", classes=[1, 2, 3]),
     "no preparation": put("header", preparation=None),
     "unknown scale": put("preparation", scale="log"),

@@ -23,6 +23,8 @@ from lnml.version import __version__
 # Typer carries click's exceptions along in some versions and imports them in
 # others; its own BadParameter has all usage errors as siblings in both.
 UsageError: Any = typer.BadParameter.__base__
+# Characters of a message.
+LONGEST_LINE = 2000
 
 
 class Interrupted(Exception):
@@ -219,5 +221,9 @@ def _interrupted(kept: str = "") -> int:
 
 def _say(text: str) -> None:
     """Print one line on stderr; the exit code must be right even where nobody can read it."""
+    line = visible(" ".join(text.split()))
+    if len(line) > LONGEST_LINE:
+        # A file may hold names of any length; the end of a message says what to do.
+        line = f"{line[: LONGEST_LINE // 2]} [...] {line[-LONGEST_LINE // 2 :]}"
     with suppress(OSError):
-        print(f"lnml: {visible(' '.join(text.split()))}", file=sys.stderr)
+        print(f"lnml: {line}", file=sys.stderr)

@@ -78,7 +78,7 @@ def neighbors(
     if path is not None:
         _check_output(path, force, inputs=[model, query])
     fitted = load_table_model(model)
-    frame = read_queries(fitted, query, reading, quiet)
+    frame, notes = read_queries(fitted, query, reading)
     distances, rows = fitted.neighbors(frame, k, without_self=without_self)
     predicted = fitted.vote(rows)
     table = _long_table(distances, rows, fitted, predicted)
@@ -88,7 +88,8 @@ def neighbors(
         _show(table, rows.shape[1])
     else:
         print(table.to_csv(index=False), end="")
-    show_notes(_about_sample(fitted), quiet=quiet)
+    # Only now, because an error must be a single line.
+    show_notes((*notes, *_about_sample(fitted)), quiet=quiet)
     if not without_self:
         show_notes(_found_themselves(fitted, distances), quiet=quiet)
     show_notes(_accuracy(fitted.label, frame, predicted), quiet=quiet)

@@ -57,7 +57,7 @@ def transform(
     if str(output) != STREAM:
         check_output(output, force=force, inputs=[model, data])
     fitted = load_table_model(model)
-    frame = read_queries(fitted, data, reading, quiet)
+    frame, notes = read_queries(fitted, data, reading)
     Z = fitted.transform(frame)
     matrix = require("pandas").DataFrame(Z, columns=[f"z{i}" for i in range(Z.shape[1])])
     label = fitted.label if fitted.label in frame.columns else None
@@ -66,10 +66,12 @@ def transform(
             raise InputError(f"the column of labels {label!r} has the name of a result: rename it")
         matrix[label] = frame[label].to_numpy()
     write_matrix(output, matrix, label, replace=force)
+    # Only now, because an error must be a single line.
+    show_notes(notes, quiet=quiet)
 
 
-def read_queries(fitted: Any, data: Path, reading: Any, quiet: bool) -> Any:
-    """Read rows for a model; say what is new about them.
+def read_queries(fitted: Any, data: Path, reading: Any) -> tuple[Any, list[str]]:
+    """Read rows for a model; return them and notes about what is new in them.
 
     That is how many values have a category that does not occur in the training rows.
     """
@@ -84,5 +86,4 @@ def read_queries(fitted: Any, data: Path, reading: Any, quiet: bool) -> Any:
         f"all 0/1 columns of {name!r} are 0 there"
         for name, count in counts.items()
     ]
-    show_notes(notes, quiet=quiet)
-    return frame
+    return frame, notes

@@ -18,6 +18,7 @@ from lnml.files import atomic_output
 from lnml.models.fitted import check_storable, from_state
 from lnml.models.model import Model, rows_that_overflow
 from lnml.tables import Preparation
+from lnml.tables.limits import labels_fit
 from lnml.version import __version__
 
 FORMAT = 1
@@ -227,6 +228,7 @@ def _build(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         raise ValueError("distances between its rows overflow")
     _demand(codes.dtype == np.int64 and codes.shape == (len(rows),), "codes")
     _demand(len(classes) > 0 and len(set(classes)) == len(classes), "classes")
+    _demand(labels_fit(max(map(len, classes)), len(rows)), "classes")
     _demand(bool(codes.min() >= 0) and bool(codes.max() < len(classes)), "codes")
     data, fit = header["data"], header["fit"]
     _demand(isinstance(header["estimator"]["parameters"], dict), "estimator")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -12,6 +13,8 @@ from lnml.tables.texts import is_number
 
 # pandas' own list (empty, NA, NaN, null, None, ...) lacks the mark of the UCI repository.
 EXTRA_MISSING = ["?"]
+# Each column takes a millisecond.
+MOST_COLUMNS = 2**16
 
 
 def read_delimited(source: Source, text_columns: Collection[str]) -> Any:
@@ -90,7 +93,9 @@ def _check_fields(source: Source, separator: str) -> tuple[list[str], int]:
                 else:
                     n_rows += 1
         except csv.Error as error:
-            raise InputError(f"{source}, line {reader.line_num}: {error}") from error
+            raise InputError(
+                f"{source}, line {reader.line_num}: {error}: correct that line, or its quotes"
+            ) from error
     if not header:
         raise InputError(f"{source} holds no header line with the names of the columns")
     return header, n_rows
@@ -103,18 +108,19 @@ def column_names(source: Source, fields: list[str]) -> list[str]:
         raise InputError(
             f"{source}: the first line holds numbers only: add a header line with column names"
         )
-    refuse_duplicates(source, [name for name in names if name])
-    return [name or f"column {position}" for position, name in enumerate(names)]
+    names = [name or f"column {position}" for position, name in enumerate(names)]
+    check_columns(source, names)
+    return names
 
 
-def refuse_duplicates(source: Source, names: list[str]) -> None:
-    """Refuse a table with two columns of the same name."""
-    twice = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
-    if twice:
+def check_columns(source: Source, names: list[str]) -> None:
+    """Refuse a table with two columns of the same name, or with more than can be looked at."""
+    if len(names) > MOST_COLUMNS:
         raise InputError(
-            f"{source} has more than one column named {', '.join(map(repr, twice))}: rename them"
+            f"{source} has {len(names)} columns, more than the {MOST_COLUMNS} that are read: leave "
+            f"columns out, or turn the table if they are its rows"
         )
-
-
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) < len(names)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        shown = ", ".join(map(repr, sorted(twice)[:5])) + (", ..." if len(twice) > 5 else "")
+        raise InputError(f"{source} has more than one column named {shown}: rename them")

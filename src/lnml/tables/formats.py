@@ -6,15 +6,19 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lnml.errors import InputError, require
 from lnml.tables.arrays import read_npy, read_npz, read_svmlight
-from lnml.tables.delimited import EXTRA_MISSING, column_names, read_delimited, refuse_duplicates
+from lnml.tables.delimited import check_columns, read_delimited
+from lnml.tables.limits import most_bytes, refuse_more
+from lnml.tables.parquet_limits import check_parquet
 from lnml.tables.reading import AS_IT_IS, Reading, mark_missing
 from lnml.tables.sources import STREAM, Source, open_source
+from lnml.tables.workbooks import read_xlsx
 
 # Formats whose labels are a column y, unless the user names another.
 LABELLED = (".npz", ".svmlight")
@@ -105,36 +109,64 @@ def _read(source: Source, text_columns: Collection[str], wanted: Collection[str]
         ".npz": read_npz,
         ".npy": read_npy,
         ".svmlight": partial(read_svmlight, wanted=wanted),
-        ".xlsx": _read_xlsx,
+        ".xlsx": read_xlsx,
     }
     if source.extension in readers:
         frame = readers[source.extension](source)
     else:
         frame = read_delimited(source, text_columns)
     frame.columns = [str(column) for column in frame.columns]
-    refuse_duplicates(source, list(frame.columns))
+    check_columns(source, list(frame.columns))
     if not len(frame):
         raise InputError(f"{source} has column names but no rows")
     return mark_missing(frame, source.reading.missing, keep=text_columns)
 
 
 def _read_parquet(source: Source) -> Any:
-    pandas, arrow = require("pandas"), require("pyarrow")
+    pandas = require("pandas")
     try:
-        return pandas.read_parquet(source.path, engine="pyarrow")
-    except arrow.ArrowException as error:
+        nested = check_parquet(source)
+        flat = None
+        if nested:
+            known = require("pyarrow.parquet").read_schema(source.path).names
+            flat = [name for name in known if name not in nested]
+        frame = pandas.read_parquet(source.path, engine="pyarrow", columns=flat)
+        for name in nested:
+            # Refused with its name if it is used, and not in the way if it is left out.
+            frame[name] = pandas.Series([()] * len(frame), index=frame.index, dtype=object)
+        for _, column in frame.items():
+            _check_text(column.cat.categories if column.dtype == "category" else column)
+        return frame
+    except (InputError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception as error:
+        # Damaged footers and what pandas says in them make both raise errors of many kinds.
         raise InputError(
             f"{source} is not a Parquet file, or was cut off while it was written: write it again"
         ) from error
 
 
+def _check_text(values: Any) -> None:
+    """Refuse bytes that are no text where Arrow keeps text; it decodes them when they are used."""
+    if values.dtype == "str":
+        require("pyarrow").array(values).validate(full=True)
+
+
 def _read_arff(source: Source) -> Any:
     pandas, arff = require("pandas"), require("arff", "liac-arff")
+    _check_sparse(source)
     with source.open_text() as file:
         try:
             content = arff.load(file)
-        except arff.ArffException as error:
-            raise InputError(f"{source} cannot be read as ARFF: {error}") from error
+        except (MemoryError, OSError, UnicodeError):
+            raise
+        except Exception as error:
+            # The reader has errors of its own, and others for texts that it does not expect.
+            what = "a declaration or a row is damaged"
+            # The message itself cannot be made if the file holds signs of percent.
+            with suppress(ValueError, TypeError):
+                what = str(error) if isinstance(error, arff.ArffException) else what
+            raise InputError(f"{source} cannot be read as ARFF: {what}") from error
     columns = {}
     for position, (name, kind) in enumerate(content["attributes"]):
         values = [row[position] for row in content["data"]]
@@ -144,24 +176,13 @@ def _read_arff(source: Source) -> Any:
     return pandas.DataFrame(columns)
 
 
-def _read_xlsx(source: Source) -> Any:
-    """Read the first sheet; its first line that is not empty holds the names."""
-    pandas, openpyxl = require("pandas"), require("openpyxl", extra="xlsx")
-    try:
-        sheets = openpyxl.load_workbook(source.path, read_only=True).sheetnames
-        cells = pandas.read_excel(
-            source.path, header=None, na_values=EXTRA_MISSING, dtype=object, engine="openpyxl"
-        )
-    except Exception as error:
-        # Damaged workbooks make openpyxl raise errors of many kinds.
-        raise InputError(
-            f"{source} is not an XLSX file, or was cut off or damaged: save it again"
-        ) from error
-    cells = cells.dropna(how="all").reset_index(drop=True)
-    if cells.empty:
-        raise InputError(f"{source}: the sheet {sheets[0]!r} is empty")
-    if len(sheets) > 1:
-        source.notes.append(f"{source} has {len(sheets)} sheets: only {sheets[0]!r} is read")
-    header = ["" if name != name else str(name) for name in cells.iloc[0]]
-    frame = cells.iloc[1:].set_axis(column_names(source, header), axis=1)
-    return frame.reset_index(drop=True).infer_objects()
+def _check_sparse(source: Source) -> None:
+    """Refuse ARFF whose sparse rows, of a few bytes each, would become too many values."""
+    attributes = rows = 0
+    with source.open_text() as file:
+        for line in file:
+            start = line.lstrip()[:10].lower()
+            attributes += start == "@attribute"
+            rows += start.startswith("{")
+    # Each value is a pointer at least.
+    refuse_more(source, 8 * attributes * rows, most_bytes(source.path), "leave attributes out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import socket
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,8 +153,8 @@ def _read_footer(file: DataFile) -> Footer:
             if isinstance(name, str)
         ]
         names = [name for name in schema.names if name not in index]
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise InputError(f"{file.name} has two columns named {name!r}: rename one of them")
         columns = {name: column_type(schema.field(name).type) for name in names}
         groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lnml.errors import InputError, require
+from lnml.tables.limits import bounded
 from lnml.tables.reading import Reading
 
 # The name of standard input and of standard output.
@@ -83,7 +84,11 @@ class Source:
         return self.name
 
     def open_bytes(self) -> IO[bytes]:
-        """Open it, unpacked."""
+        """Open it, unpacked; a small file does not become a huge one."""
+        file = self._open_packed()
+        return bounded(file, self.path, self.name) if self.packing else file
+
+    def _open_packed(self) -> IO[bytes]:
         if self.packing == ".zip":
             archive = zipfile.ZipFile(self.path)
             return archive.open(_only_member(self.name, archive))

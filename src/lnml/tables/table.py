@@ -21,6 +21,7 @@ from lnml.tables.columns import (
     reason_to_leave_out,
 )
 from lnml.tables.formats import read_labelled
+from lnml.tables.limits import labels_fit
 from lnml.tables.reading import AS_IT_IS, Reading
 from lnml.tables.sources import STREAM
 from lnml.tables.texts import is_number, is_text
@@ -202,8 +203,20 @@ def label_texts(column: Any, where: str = "", start: int = 0) -> np.ndarray:
             f"{column.name!r} (the first is row {start + missing[0]}, counted from 0): fill them "
             f"in, or remove these rows"
         )
-    values = column.astype("object").to_numpy()
-    return np.array([category_text(value) for value in values], dtype=str)
+    if column.dtype == object:
+        # Not by codes: true and 1 are the same key, and different labels.
+        codes, values = np.arange(len(column)), column
+    else:
+        codes, values = require("pandas").factorize(column)
+    texts = [category_text(value) for value in values.astype("object")]
+    longest = max(map(len, texts), default=0)
+    if not labels_fit(longest, len(codes)):
+        raise InputError(
+            f"{where}column {column.name!r} holds a text of {longest} characters "
+            f"({max(texts, key=len)[:20]!r}...), too long for a label of {len(codes)} rows: "
+            f"shorten it, or choose another column"
+        )
+    return np.array(texts, dtype=str)[codes]
 
 
 def check_names(
