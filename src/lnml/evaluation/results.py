@@ -183,7 +183,7 @@ class Comparison:
             return self.fold_accuracies(method)
         if method in self.classifiers:
             raise ValueError(f"{method} gives no distance, so it has no {self.score.title}")
-        return np.array([np.mean(part.values) for part in self.of(method)])
+        return np.array([part.values.mean() for part in self.of(method) if part.values is not None])
 
     def mean_score(self, method: str) -> float:
         """Mean of the score over all test rows."""
