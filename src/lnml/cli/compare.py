@@ -147,7 +147,7 @@ def compare(
     """
     page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
-    voters, judged = read_voters(k), _read_score(score)
+    judging = {"k": read_voters(k), "score": _read_score(score)}
     check_cluster(cluster, device=device, jobs=jobs)
     place = check_device(device)
     from lnml.tables import read_table
@@ -162,8 +162,7 @@ def compare(
     settings = {
         "label": table.label,
         "folds": len(splits),
-        "k": voters,
-        "score": judged,
+        **judging,
         "scale": scale,
         "pca": pca,
         **_told(drop, drop_class, categories, reading.missing),
@@ -177,11 +176,10 @@ def compare(
             found, portrait = compare_table(table, splits, keys, settings, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
-    said = {"notes": notes, "warnings": doubts}
     origin = provenance(settings | there.setting)
-    _write(page, stored, found, portrait, origin, **said, force=force)
+    _write(page, stored, found, portrait, origin, notes=notes, warnings=doubts, force=force)
     if not quiet:
-        show(_summary(found, voters, page, stored))
+        show(_summary(found, judging["k"], page, stored))
 
 
 def _read_score(name: str) -> str:
