@@ -118,7 +118,7 @@ def sentences():
     base = [bag, modules.Pooling(8, pooling_mode="mean")]
     plain = SentenceTransformer(modules=base, device="cpu")
     labels = np.repeat(["red", "green", "blue"], 20)
-    return base, plain, words, labels
+    return plain, words, labels
 
 
 @pytest.mark.parametrize("before", [[], [StandardScaler], [StandardScaler, lambda: PCA(4)]])
@@ -126,14 +126,14 @@ def test_sentence_transformer_keeps_learned_distances(sentences, before, tmp_pat
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
 
-    base, plain, words, labels = sentences
+    plain, words, labels = sentences
     X = plain.encode(words).astype(float)
     model = make_pipeline(*(make() for make in before), LMNN()).fit(X, labels)
     dense = to_sentence_transformers(model)
     assert isinstance(dense, modules.Dense) and dense.linear.bias is None
     assert isinstance(dense.activation_function, torch.nn.Identity)
     learned = SentenceTransformer(
-        modules=[*base, dense], device="cpu", similarity_fn_name="euclidean"
+        modules=[*plain, dense], device="cpu", similarity_fn_name="euclidean"
     )
     Z = model.transform(X)
     exact = np.linalg.norm(Z[:, None] - Z, axis=2)
@@ -149,10 +149,10 @@ def test_cosines_rank_as_distances_of_directions(sentences):
     """As docs/exports.md claims: like learned distances between outputs of length 1."""
     from sentence_transformers import SentenceTransformer
 
-    base, plain, words, labels = sentences
+    plain, words, labels = sentences
     X = plain.encode(words).astype(float)
     model = LMNN().fit(X, labels)
-    learned = SentenceTransformer(modules=[*base, to_sentence_transformers(model)], device="cpu")
+    learned = SentenceTransformer(modules=[*plain, to_sentence_transformers(model)], device="cpu")
     cosines = learned.similarity(learned.encode(words), learned.encode(words)).numpy()
     Z = model.transform(X)
     unit = Z / np.linalg.norm(Z, axis=1, keepdims=True)
