@@ -9,8 +9,8 @@ OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
 
 # What runs on a built wheel and sdist: estimators, comparison, models, tables, command line.
 DIST_TESTS := $(addprefix tests/,datasets models tables test_package.py cli/test_commands.py \
-	$(addprefix estimators/test_,auto.py errors.py lmnn.py lnml.py metric.py sklearn_checks.py) \
-	$(addprefix evaluation/test_,compare.py retrieval.py statistics.py))
+	$(addprefix estimators/test_,auto.py lmnn.py lnml.py metric.py sklearn_checks.py) \
+	$(addprefix evaluation/test_,compare.py retrieval.py))
 EXTRAS := cli,dask,faiss,onnx,sentence-transformers,xlsx
 SPELLED := src docs tests benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 

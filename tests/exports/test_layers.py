@@ -22,6 +22,11 @@ pytestmark = pytest.mark.extras
 torch = pytest.importorskip("torch", reason="needs lnml[torch]")
 WINE = load_dataset("wine")
 
+
+class OwnScaler(StandardScaler):
+    """It could do anything."""
+
+
 PIPELINES = {
     "metric": (lambda: LMNN(), False),
     "standard": (lambda: make_pipeline(StandardScaler(), LMNN()), True),
@@ -40,6 +45,8 @@ PIPELINES = {
         lambda: make_pipeline(make_pipeline(RobustScaler(), PCA(6)), MinMaxScaler(), LMNN()),
         True,
     ),
+    "scaled after the metric": (lambda: make_pipeline(LMNN(), StandardScaler()), True),
+    "two scalers": (lambda: make_pipeline(MinMaxScaler((1, 3)), StandardScaler(), LMNN()), True),
     "after the metric": (lambda: make_pipeline(StandardScaler(), LMNN(), PCA(2)), True),
 }
 
@@ -83,6 +90,7 @@ def test_models_of_tables(tmp_path):
     [
         (make_pipeline(LMNN(), KNeighborsClassifier()), r"step 'kneigh.*as in pipeline\[:-1\]"),
         (make_pipeline(Normalizer(), LMNN()), "step 'normalizer'"),
+        (make_pipeline(OwnScaler(), LMNN()), "step 'ownscaler'"),
         (make_pipeline(MinMaxScaler(clip=True), LMNN()), "clip=True is no affine map"),
         (StandardScaler(), "takes a fitted metric of lnml"),
     ],

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from model_tables import fitted_model
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -174,5 +175,7 @@ def test_refusals():
     iris = load_dataset("iris")
     with pytest.raises(TypeError, match=r"an export takes a fitted metric .* got .*PCA"):
         to_onnx(PCA().fit(iris.data))
+    with pytest.raises(NotFittedError):
+        to_onnx(make_pipeline(StandardScaler(), LMNN()))
     with pytest.raises(ValueError, match="dtype must be one of float32, float64"):
         to_onnx(LMNN().fit(iris.data, iris.target), dtype="float16")

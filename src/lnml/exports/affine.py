@@ -28,8 +28,8 @@ class AffineMap:
 
     Attributes
     ----------
-    matrix : ndarray of shape (r, d)
-        A.
+    matrix : ndarray of shape (r, d), or (d,) while columns are only scaled
+        A, or its diagonal.
     center : ndarray of shape (d,)
         c.
     offset : ndarray of shape (r,)
@@ -54,13 +54,16 @@ class AffineMap:
 
     def then(self, other: AffineMap) -> AffineMap:
         """Return this map followed by another one."""
-        matrix = other.matrix @ self.matrix
-        factors = np.diagonal(self.matrix)
-        if factors.all() and np.array_equal(np.diag(factors), self.matrix):
+        if self.matrix.ndim == 1:
             # Scaled columns: the other centre becomes part of this one.
-            center = self.center + (other.center - self.offset) / factors
-            return AffineMap(matrix, center, other.offset, self.names)
-        offset = other.matrix @ (self.offset - other.center) + other.offset
+            center = self.center + (other.center - self.offset) / self.matrix
+            return AffineMap(other.matrix * self.matrix, center, other.offset, self.names)
+        if other.matrix.ndim == 1:
+            matrix = other.matrix[:, None] * self.matrix
+            offset = other.matrix * (self.offset - other.center) + other.offset
+        else:
+            matrix = other.matrix @ self.matrix
+            offset = other.matrix @ (self.offset - other.center) + other.offset
         return AffineMap(matrix, self.center, offset, self.names)
 
 
@@ -105,11 +108,13 @@ def _steps(model: Any) -> Iterator[tuple[str, Any]]:
 
 def _of_step(name: str, step: Any) -> AffineMap:
     check_is_fitted(step)
-    for kind, rule in _RULES.items():
-        if isinstance(step, kind):
-            if getattr(step, "clip", False):
-                raise TypeError(f"{kind_of(step)} with clip=True is no affine map: set clip=False")
-            return rule(step)
+    if isinstance(step, MahalanobisMetric):
+        return _linear(step.components_)
+    if getattr(step, "clip", False):
+        raise TypeError(f"{kind_of(step)} with clip=True is no affine map: set clip=False")
+    # A class derived from one of these may do something else.
+    if type(step) in _RULES:
+        return _RULES[type(step)](step)
     raise TypeError(
         f"the step {name!r} ({kind_of(step)}) cannot be exported: it takes scalers, PCA and "
         f"metrics of lnml; leave the steps after them out, as in pipeline[:-1]"
@@ -120,7 +125,7 @@ def _scaled(step: Any, center: Any, factor: Any, offset: Any = None) -> AffineMa
     """Return x -> factor (x - center) + offset, column by column; None is no change."""
     d = step.n_features_in_
     return AffineMap(
-        np.diag(np.ones(d) if factor is None else np.asarray(factor, dtype=np.float64)),
+        np.ones(d) if factor is None else np.asarray(factor, dtype=np.float64),
         np.zeros(d) if center is None else np.asarray(center, dtype=np.float64),
         np.zeros(d) if offset is None else np.asarray(offset, dtype=np.float64),
     )
@@ -158,7 +163,6 @@ _RULES: dict[type, Callable[[Any], AffineMap]] = {
     MaxAbsScaler: lambda step: _scaled(step, None, _inverse(step.scale_)),
     RobustScaler: lambda step: _scaled(step, step.center_, _inverse(step.scale_)),
     PCA: _of_pca,
-    MahalanobisMetric: lambda step: _linear(step.components_),
 }
 
 
@@ -168,7 +172,7 @@ def _of_preparation(preparation: Preparation) -> AffineMap:
     d, numbers = len(names), preparation.centers_.size
     factor, center = np.ones(d), np.zeros(d)
     factor[:numbers], center[:numbers] = 1.0 / preparation.spreads_, preparation.centers_
-    made = AffineMap(np.diag(factor), center, np.zeros(d), names)
+    made = AffineMap(factor, center, np.zeros(d), names)
     if preparation.pca is not None:
         components = preparation.pca_components_
         projection = AffineMap(components, preparation.pca_mean_, np.zeros(len(components)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from lnml.errors import require
 from lnml.estimators.metric import MahalanobisMetric
@@ -100,6 +101,8 @@ def _converted(model: Any, dtype: str) -> Any:
     if not metrics:
         # This says what an export takes.
         affine_map(model)
+    for metric in metrics:
+        check_is_fitted(metric)
     register_onnx_converters(*map(type, metrics))
     skl2onnx = require("skl2onnx", extra="onnx")
     kind = getattr(require("skl2onnx.common.data_types", extra="onnx"), DTYPES[dtype])
