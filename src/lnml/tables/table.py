@@ -96,7 +96,7 @@ def read_table(
     categories: Collection[str] = (),
     drop_classes: Collection[str] = (),
 ) -> Table:
-    """Read labelled rows from a file.
+    r"""Read labelled rows from a file.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def read_table(
     >>> from lnml.tables import read_table
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "kinds.csv"
-    ...     _ = path.write_text("size,kind\\n1,a\\n2,a\\n8,b\\n9,b\\n")
+    ...     _ = path.write_text("size,kind\n1,a\n2,a\n8,b\n9,b\n")
     ...     table = read_table(path, label="kind")
     >>> table.name, table.labels.tolist()
     ('kinds.csv', ['a', 'a', 'b', 'b'])
