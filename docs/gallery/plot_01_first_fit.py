@@ -26,16 +26,16 @@ X, y = letter.data[rows], letter.target[rows]
 print(X.shape, dict(zip(*np.unique(y, return_counts=True), strict=True)))
 
 # %%
-# Columns are standardised first: good advice for every metric learner. ``AutoMetric`` compares a few
-# metrics on rows left out, and says what it took and why.
+# Columns are standardised first: good advice for every metric learner. ``AutoMetric`` compares a
+# few metrics on rows left out, and says what it took and why.
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 learned = make_pipeline(StandardScaler(), AutoMetric()).fit(X_train, y_train)
 print(learned[-1].reason_)
 
 # %%
-# ``transform`` maps rows so that their Euclidean distance is the learned distance. So whatever works
-# with Euclidean distances works with the learned one. Here are the test rows, which the fit has not
-# seen, on two principal components:
+# ``transform`` maps rows so that their Euclidean distance is the learned distance. So whatever
+# works with Euclidean distances works with the learned one. Here are the test rows, which the fit
+# has not seen, on two principal components:
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 views = {
     "standardised columns": learned[0].transform(X_test),
@@ -47,8 +47,8 @@ for ax, (title, Z) in zip(axes, views.items(), strict=True):
 plt.show()
 
 # %%
-# Is the nearest neighbour right more often? Five folds, in which the metric is learned anew from the
-# training part each time:
+# Is the nearest neighbour right more often? Five folds, in which the metric is learned anew from
+# the training part each time:
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 nearest = KNeighborsClassifier(1)
 for name, steps in (
@@ -60,6 +60,6 @@ for name, steps in (
     print(f"{name:21} {scores.mean():.1f} % right, fold by fold {np.round(scores, 1)}")
 
 # %%
-# These are figures of one data set and one shuffle. The page on generalisation has 29 data sets, with
-# tests of the differences; on some of them learning brings nothing
+# These are figures of one data set and one shuffle. The page on generalisation has 29 data sets,
+# with tests of the differences; on some of them learning brings nothing
 # (:ref:`sphx_glr_gallery_plot_04_does_not_pay.py`).

@@ -6,8 +6,9 @@ LNML learns metric and neighbourhoods in turn. A callback shows each round.
 """
 
 # %%
-# Balance Scale has 625 rows and four columns: weight and distance on the left and on the right side
-# of a balance. The classes say whether it tips to the left (L), to the right (R), or stays level (B).
+# Balance Scale has 625 rows and four columns: weight and distance on the left and on the right
+# side of a balance. The classes say whether it tips to the left (L), to the right (R), or stays
+# level (B).
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import PCA
@@ -49,10 +50,10 @@ axes[0].legend(title="class", loc="upper left")
 plt.show()
 
 # %%
-# Rows may have one to five target neighbours, three on average. Each row of the small class B is left
-# with one: its rows are surrounded by others, and each further neighbour would cost more than it does
-# elsewhere. On the right the objective and its proved lower bound: metrics of early rounds are solved
-# loosely, and only the last one is proved to ``tol``.
+# Rows may have one to five target neighbours, three on average. Each row of the small class B is
+# left with one: its rows are surrounded by others, and each further neighbour would cost more
+# than it does elsewhere. On the right the objective and its proved lower bound: metrics of early
+# rounds are solved loosely, and only the last one is proved to ``tol``.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 plot_neighbor_counts(model, y, ax=axes[0])
 plot_convergence(model, ax=axes[1])

@@ -2,8 +2,8 @@
 A path of penalties
 ===================
 
-With few rows for each column, a metric learner finds directions that tell the training rows apart by
-chance. A trace penalty gives each direction a price. How high should it be?
+With few rows for each column, a metric learner finds directions that tell the training rows apart
+by chance. A trace penalty gives each direction a price. How high should it be?
 """
 
 # %%
@@ -34,8 +34,8 @@ for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(sonar.
     euclidean.append(np.mean(predict_nearest(inside, known, outside) == wanted))
 
 # %%
-# Every metric of the path has its own proof. The gap says by how much its objective can be above the
-# smallest possible one, penalty included:
+# Every metric of the path has its own proof. The gap says by how much its objective can be above
+# the smallest possible one, penalty included:
 print("penalty  gap      evaluations  rank")
 for penalty, gap, count, model in zip(
     path.trace_penalties, path.gaps, path.n_evaluations, path.models, strict=True

@@ -53,5 +53,5 @@ plot_neighborhoods(model, X, y, n_suspects=12, ax=ax)
 plt.show()
 
 # %%
-# How often does that work? It depends on the data, and the simple rule "most neighbours disagree" is
-# sometimes better: the page on trust has the figures of five data sets with ten repetitions.
+# How often does that work? It depends on the data, and the simple rule "most neighbours disagree"
+# is sometimes better: the page on trust has the figures of five data sets with ten repetitions.

@@ -66,7 +66,7 @@ for ax, (name, labels) in zip(axes, found.items(), strict=True):
 plt.show()
 
 # %%
-# The graph of the *target neighbours* of a fit, ``similarity_graph(model, X)``, is another thing: it
-# joins rows of the same class only, so clustering it says nothing about the metric. And a graph does
-# not help everywhere: the page on graphs has six data sets, and on one of them the learned metric is
-# worse.
+# The graph of the *target neighbours* of a fit, ``similarity_graph(model, X)``, is another thing:
+# it joins rows of the same class only, so clustering it says nothing about the metric. And a
+# graph does not help everywhere: the page on graphs has six data sets, and on one of them the
+# learned metric is worse.

@@ -43,8 +43,8 @@ axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()
 
 # %%
-# A layout is a picture, and easy to read too much into. One figure that can be checked: for how many
-# points is the nearest other point *of the picture* the same letter?
+# A layout is a picture, and easy to read too much into. One figure that can be checked: for how
+# many points is the nearest other point *of the picture* the same letter?
 for name, points in layouts.items():
     nearest = NearestNeighbors(n_neighbors=1).fit(points).kneighbors(return_distance=False)[:, 0]
     print(f"{name:21} {100 * np.mean(y[unseen][nearest] == y[unseen]):.1f} %")

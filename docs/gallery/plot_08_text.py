@@ -7,8 +7,8 @@ matter for the classes.
 """
 
 # %%
-# A corpus that everybody has: the first twenty words of the docstrings of SciPy. The class of a text
-# is the subpackage that it comes from. (Other versions of SciPy give other figures.)
+# A corpus that everybody has: the first twenty words of the docstrings of SciPy. The class of a
+# text is the subpackage that it comes from. (Other versions of SciPy give other figures.)
 import importlib
 import inspect
 

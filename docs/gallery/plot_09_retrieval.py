@@ -2,7 +2,8 @@
 Embeddings: better retrieval with a learned linear layer
 ========================================================
 
-An embedding model was trained for another task. Keep it as it is, and learn one linear layer on top.
+An embedding model was trained for another task. Keep it as it is, and learn one linear layer on
+top.
 """
 
 # %%
@@ -49,8 +50,8 @@ def retrieval(Z, labels):
 
 
 # %%
-# ``components_`` is the linear layer. Ten splits of the new digits into halves: the layer is learned
-# from one, and judged by the other.
+# ``components_`` is the linear layer. Ten splits of the new digits into halves: the layer is
+# learned from one, and judged by the other.
 found = []
 for seed in range(10):
     E, E_test, y, y_test = train_test_split(

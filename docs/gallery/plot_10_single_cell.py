@@ -6,9 +6,9 @@ Cells in an ``AnnData``: the learned space goes to ``obsm``, where other tools f
 """
 
 # %%
-# Simulated counts of 900 cells and 300 genes; no real data. Three cell types, of which two differ in
-# twenty genes only, and a process that has nothing to do with the types, such as the cell cycle, moves
-# sixty genes. This example needs ``pip install anndata``.
+# Simulated counts of 900 cells and 300 genes; no real data. Three cell types, of which two differ
+# in twenty genes only, and a process that has nothing to do with the types, such as the cell
+# cycle, moves sixty genes. This example needs ``pip install anndata``.
 import anndata as ad
 import matplotlib.pyplot as plt
 import numpy as np

@@ -59,5 +59,5 @@ print(
 )
 
 # %%
-# A penalty of its own for every candidate means that all are fitted from nothing. ``trace_path`` does
-# the same with a third of the work (:ref:`sphx_glr_gallery_plot_03_penalty_path.py`).
+# A penalty of its own for every candidate means that all are fitted from nothing. ``trace_path``
+# does the same with a third of the work (:ref:`sphx_glr_gallery_plot_03_penalty_path.py`).

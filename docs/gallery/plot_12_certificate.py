@@ -23,16 +23,16 @@ print(f"objective {model.objective_:.3f}, gap {model.duality_gap_:.1e}")
 print(model.certificate_.about)
 
 # %%
-# The objective falls and the lower bound rises, until they are within ``tol`` (0.1 %) of each other.
-# Whatever other metric somebody finds, its objective lies above the lower line.
+# The objective falls and the lower bound rises, until they are within ``tol`` (0.1 %) of each
+# other. Whatever other metric somebody finds, its objective lies above the lower line.
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 plot_convergence(model, ax=ax)
 ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Send the certificate to somebody who has the data. ``verify`` computes everything again, in extended
-# precision, with code that shares nothing with the solver:
+# Send the certificate to somebody who has the data. ``verify`` computes everything again, in
+# extended precision, with code that shares nothing with the solver:
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "wine.npz"
     model.certificate_.save(path)
@@ -56,5 +56,5 @@ changed[0, 0] += 1.0
 print(verify(received, changed, wine.target).reason)
 
 # %%
-# What is *not* proved: that the metric is good for new rows. A certificate is about the objective on
-# the training rows; how well a metric generalises has to be measured.
+# What is *not* proved: that the metric is good for new rows. A certificate is about the objective
+# on the training rows; how well a metric generalises has to be measured.

@@ -38,4 +38,4 @@ with Client("tcp://scheduler:8786"):
 #
 # .. code-block:: console
 #
-#    $ lnml fit rows/ --label kind --method lmnn --scale standard --cluster tcp://scheduler:8786 -o kind.model
+#    $ lnml fit rows/ --label kind --cluster tcp://scheduler:8786 -o kind.model
