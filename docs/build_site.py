@@ -16,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+# Sphinx-Gallery makes a page of each file here.
+GALLERY = DOCS / "gallery"
 PAGES = (
     "docs/*.md",
     "docs/figures/*.svg",
@@ -32,6 +34,9 @@ LINK = re.compile(r"\]\(([^()#:\s]+)(#[^()\s]*)?\)")
 
 def place(path: Path) -> Path:
     """Where a file of the repository comes to in the copy, relative to its top."""
+    if path.parent == GALLERY:
+        name = "index" if path.stem == "GALLERY_HEADER" else path.stem
+        return Path("gallery", f"{name}.rst")
     return path.relative_to(DOCS if path.is_relative_to(DOCS) else ROOT)
 
 
@@ -65,7 +70,7 @@ def copy_pages(folder: Path) -> None:
         if path.suffix == ".md":
             text, linked = with_new_links(path)
             content = text.encode()
-            for other in set(linked) - files:
+            for other in {path for path in linked if path.parent != GALLERY} - files:
                 write_if_new(folder / place(other), other.read_bytes())
         write_if_new(folder / place(path), content)
     for old in set(folder.rglob("*.md")) - kept:
@@ -77,9 +82,9 @@ def build(output: Path, *, gallery: bool) -> int:
     from sphinx.cmd.build import build_main
 
     source = output / "source"
-    # An example that is gone would stay; others are not run again, by the sums that lie beside.
-    if not gallery:
-        shutil.rmtree(source / "gallery", ignore_errors=True)
+    # What is gone from the reference would stay. Examples stay: one that has not changed is not run
+    # again.
+    shutil.rmtree(source / "generated", ignore_errors=True)
     copy_pages(source)
     os.environ["LNML_RUN_GALLERY"] = str(int(gallery))
     options = ["-b", "html", "-c", str(DOCS), "-d", str(output / "doctrees"), "-W", "--keep-going"]

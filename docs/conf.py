@@ -25,7 +25,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
-templates_path = ["_templates"]
+# autosummary would look for its templates beside the copied pages.
+templates_path = [str(DOCS / "_templates")]
 # What the build writes beside the sources, and scripts that draw figures.
 exclude_patterns = ["_static", "**/GALLERY_HEADER.rst", "gallery/*.ipynb", "gallery/*.py"]
 

@@ -7,6 +7,9 @@ Learn a distance on some rows of a data set, and see what it does to others.
 
 # %%
 # Letter has 16 measurements of printed capitals. Five letters that look alike, 800 rows of them:
+from collections import Counter
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import PCA
@@ -23,14 +26,14 @@ letter = load_dataset("letter")
 rows = np.flatnonzero(np.isin(letter.target, list("BDHKR")))
 rows = np.random.default_rng(0).choice(rows, 800, replace=False)
 X, y = letter.data[rows], letter.target[rows]
-print(X.shape, dict(zip(*np.unique(y, return_counts=True), strict=True)))
+print(X.shape, *(f"{letter}: {count}" for letter, count in Counter(y).items()))
 
 # %%
 # Columns are standardised first: good advice for every metric learner. ``AutoMetric`` compares a
 # few metrics on rows left out, and says what it took and why.
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 learned = make_pipeline(StandardScaler(), AutoMetric()).fit(X_train, y_train)
-print(learned[-1].reason_)
+print(fill(learned[-1].reason_, 90))
 
 # %%
 # ``transform`` maps rows so that their Euclidean distance is the learned distance. So whatever

@@ -11,6 +11,7 @@ matter for the classes.
 # text is the subpackage that it comes from. (Other versions of SciPy give other figures.)
 import importlib
 import inspect
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,7 +36,7 @@ for package in PACKAGES:
             texts.append(" ".join(word for word in words[:20] if name not in word))
             kinds.append(package)
 texts, kinds = np.array(texts), np.array(kinds)
-print(len(texts), "texts, such as:", texts[100])
+print(fill(f"{len(texts)} texts, such as: {texts[100]}", 90))
 
 # %%
 # Rows are scaled to length one, so that Euclidean distance ranks as the cosine does. LMNN gets a

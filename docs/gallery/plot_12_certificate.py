@@ -9,6 +9,7 @@ A fit says how far it can be from the best metric. The proof is a file, and othe
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 
@@ -20,7 +21,7 @@ from lnml.plotting import plot_convergence
 wine = load_dataset("wine")
 model = LMNN().fit(wine.data, wine.target)
 print(f"objective {model.objective_:.3f}, gap {model.duality_gap_:.1e}")
-print(model.certificate_.about)
+print(fill(model.certificate_.about, 90))
 
 # %%
 # The objective falls and the lower bound rises, until they are within ``tol`` (0.1 %) of each
@@ -37,7 +38,8 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "wine.npz"
     model.certificate_.save(path)
     received = Certificate.load(path)
-print(verify(received, wine.data, wine.target))
+for name, value in verify(received, wine.data, wine.target)._asdict().items():
+    print(f"{name:16} {value}")
 
 # %%
 # It believes nothing. A better bound than the proof gives is refused:
