@@ -15,7 +15,7 @@ author = "The lnml developers"
 copyright = author
 version = release = __version__
 root_doc = "index"
-language = "en_GB"
+language = "en"
 
 extensions = [
     "myst_parser",

@@ -30,11 +30,14 @@ window.onload = async () => {
     const page = frame.contentDocument, all = what => [...page.querySelectorAll(what)];
     await frame.contentWindow.MathJax?.startup?.promise;
     if (page.querySelector("#search-results"))
-      await until(() => page.querySelector("#search-results li"));
+      await until(() => all("#search-results li").length > 3);
     found.push({
       title: page.title,
       heading: page.querySelector("h1")?.textContent ?? "",
       overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth,
+      cut: all("article p, article dt, article dd").filter(each => !each.closest("table, pre") &&
+        each.getBoundingClientRect().right > page.documentElement.clientWidth + 1)
+        .map(each => each.textContent.slice(0, 60)),
       formulas: all(".math").length,
       drawn: all(".math").filter(span => span.querySelector("mjx-container svg")).length,
       wrong: all("mjx-merror, [data-mjx-error]").length,
@@ -101,13 +104,13 @@ def check_in_browser(html, tmp_path):
     frames = [f'<iframe src="/{page}.html" width="390" height="800"></iframe>' for page in OPENED]
     probe = PROBE.replace("FRAMES", "\n".join(frames))
     views, console, requests = browse(Folder(html, **{"/probe.html": probe}), tmp_path)
-    # The theme says so wherever a reader has not chosen light or dark.
-    assert [line for line in console if "Resetting to auto" not in line] == []
+    # The theme tells the console how it chose between light and dark.
+    assert [line for line in console if not re.search(r"theme mode|\[PST\]", line)] == []
     folder = Folder(html, **{"/probe.html": probe})
     assert [path for path in requests if folder.get(path) is None] == [], "missing files"
     for view in views:
         assert all(name.startswith("http://127.0.0.1") for name in view["requests"]), view
-        assert view["overflow"] <= 0, view["title"]
+        assert view["overflow"] <= 0 and view["cut"] == [], view
         assert view["broken"] == [] and view["wrong"] == 0, view
         assert view["drawn"] == view["formulas"], view["title"]
     start, method, reference, example, search = views
