@@ -36,6 +36,7 @@ myst_heading_anchors = 4
 mathjax_path = "mathjax/tex-svg.js"
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

@@ -27,8 +27,9 @@ for row in wrong:
 print("changed:", wrong)
 
 # %%
-# Two rounds are enough, and better than more: later rounds bend the metric around wrong labels.
-# ``LNML`` warns that it was stopped before it converged; here that is meant.
+# Two rounds find as many wrong labels as more rounds do, or more: later ones bend the metric around
+# them (the page on trust has the figures). ``LNML`` warns that it was stopped before it converged;
+# here that is meant.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ConvergenceWarning)
     model = LNML(k_min=1, k_av=3, k_max=5, max_rounds=2).fit(X, y)
