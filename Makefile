@@ -3,17 +3,24 @@ PYTHON ?= python3
 PIP := bin/python -m pip --quiet --disable-pip-version-check install
 # Worksteal gives each process a stretch of neighbouring tests: they share fixtures and numba's cache.
 PYTEST := bin/python -m pytest --numprocesses 2 --dist worksteal
-OLDEST_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
+CORE_TEST_DEPS := hypothesis polars pytest pytest-timeout pytest-xdist
 OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
 	$(addprefix estimators/test_,auto.py errors.py lmnn.py lnml.py metric.py sklearn_checks.py))
 
-.PHONY: help test unit lint format test-oldest test-extras docs study figures bench bench-quick bench-cluster clean
+# What runs on a built wheel and sdist: estimators, comparison, models, tables, command line.
+DIST_TESTS := $(addprefix tests/,datasets models tables test_package.py cli/test_commands.py \
+	$(addprefix estimators/test_,auto.py lmnn.py lnml.py metric.py sklearn_checks.py) \
+	$(addprefix evaluation/test_,compare.py retrieval.py))
+EXTRAS := cli,dask,docs,faiss,onnx,sentence-transformers,xlsx
+SPELLED := src docs tests benchmarks README.md CHANGELOG.md CONTRIBUTING.md
+
+.PHONY: help test unit lint format test-oldest test-extras docs study figures bench bench-quick bench-cluster dist clean
 
 help:
 	@echo 'make test         lint, unit and test-oldest'
 	@echo 'make unit         all tests but the extras, and doctests'
-	@echo 'make test-extras  what make test leaves out: repetitions on torch and on a cluster'
-	@echo 'make lint         ruff check, ruff format --check, mypy, and the layers'
+	@echo 'make test-extras  what make test leaves out: exports, repetitions on torch and on a cluster'
+	@echo 'make lint         ruff check, ruff format --check, mypy, codespell, and the layers'
 	@echo 'make format       let ruff fix and format the code'
 	@echo 'make test-oldest  estimators, neighbourhoods and command line on constraints/oldest.txt'
 	@echo 'make study        the study on the small data sets: table and report in build/study'
@@ -22,6 +29,7 @@ help:
 	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
 	@echo 'make bench-quick  the same at small sizes (less than 5 minutes)'
 	@echo 'make bench-cluster  fits on a local Dask cluster (a quarter of an hour and more)'
+	@echo 'make dist         build wheel and sdist, and test each in an environment of its own'
 	@echo 'make clean        remove environments, caches and build products'
 	@echo 'Choose the interpreter with PYTHON=...; it must be Python 3.11 or newer.'
 
@@ -41,6 +49,7 @@ lint: .venv/.test
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
+	.venv/bin/codespell $(SPELLED)
 
 format: .venv/.test
 	.venv/bin/ruff check --fix .
@@ -73,6 +82,26 @@ bench-quick: .venv/.bench .venv-peers/.peers
 bench-cluster: .venv/.cluster
 	.venv/bin/python benchmarks/cluster.py
 
+# Each is installed into a fresh environment, with its command line and nothing from this folder.
+# The tests of the sdist are those inside it.
+dist: .venv/.release
+	rm -rf dist build/dist
+	.venv/bin/python -m build --outdir dist
+	mkdir -p build/dist/unpacked
+	tar -xzf dist/lnml-*.tar.gz -C build/dist/unpacked --strip-components 1
+	$(call try_dist,wheel,dist/lnml-*.whl,$(CURDIR))
+	$(call try_dist,sdist,dist/lnml-*.tar.gz,$(CURDIR)/build/dist/unpacked)
+
+# $(call try_dist,name,file,folder of the tests)
+define try_dist
+	$(PYTHON) -m venv build/dist/$(1)
+	build/dist/$(1)/$(PIP) "$$(echo $(2))[cli]" $(CORE_TEST_DEPS)
+	cd $(3) && '$(CURDIR)/build/dist/$(1)/bin/python' -c \
+		'import lnml, sys; sys.exit(not lnml.__file__.startswith(sys.prefix))'
+	cd $(3) && $(CURDIR)/build/dist/$(1)/$(PYTEST) -m 'not slow and not extras' $(DIST_TESTS)
+	cd build/dist && $(1)/bin/lnml study --data iris --output study-$(1)
+endef
+
 clean:
 	rm -rf .venv .venv-docs .venv-oldest .venv-peers .grimp_cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
@@ -86,6 +115,7 @@ clean:
 		+ ". Name another one: make PYTHON=/path/to/python ...")'
 	@echo 'Creating $(@D) ...'
 	@$(PYTHON) -m venv $(@D)
+	@$(@D)/$(PIP) 'pip>=25.1'
 	@touch $@
 
 .venv/.cli: .venv/.created pyproject.toml
@@ -96,8 +126,12 @@ clean:
 .venv/.test: .venv/.created pyproject.toml
 	@echo 'Installing lnml and its test tools into .venv ...'
 	@.venv/$(PIP) torch==2.13.0
-	@.venv/$(PIP) -e '.[test]'
+	@.venv/$(PIP) -e '.[$(EXTRAS)]' --group test --group lint
 	@touch .venv/.cli $@
+
+.venv/.release: .venv/.created pyproject.toml
+	@.venv/$(PIP) --group release
+	@touch $@
 
 .venv/.bench: .venv/.created pyproject.toml
 	@echo 'Installing lnml and matplotlib into .venv ...'
@@ -124,5 +158,5 @@ clean:
 .venv-oldest/.test: .venv-oldest/.created pyproject.toml constraints/oldest.txt
 	@echo 'Installing lnml and its oldest supported dependencies into .venv-oldest ...'
 	@.venv-oldest/$(PIP) --only-binary :all: --no-binary liac-arff -c constraints/oldest.txt \
-		-e '.[cli]' $(OLDEST_TEST_DEPS)
+		-e '.[cli]' $(CORE_TEST_DEPS)
 	@touch $@

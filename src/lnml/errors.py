@@ -1,4 +1,4 @@
-"""The one exception for input that a user can correct."""
+"""The exception for input that a user can correct, and for a package that is missing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from typing import Any
 
 class InputError(ValueError):
     """A file or an option cannot be used; the message is one line with cause and cure."""
+
+
+class MissingPackage(InputError, ImportError):
+    """A package of an extra is not installed; the message names the extra."""
 
 
 def require(module: str, package: str | None = None, *, extra: str = "cli") -> Any:
@@ -29,7 +33,7 @@ def require(module: str, package: str | None = None, *, extra: str = "cli") -> A
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
-        raise InputError(
+        raise MissingPackage(
             f'this needs {package or module}, which is not installed: pip install "lnml[{extra}]"'
         ) from error
 

@@ -430,3 +430,29 @@ def test_killed_work_is_kept(start):
     now = finished_folds()
     assert len(now) == 12
     assert kept.items() <= now.items()
+
+
+def test_compare_by_a_score_of_retrieval(iris, capsys):
+    command = ["compare", "iris.csv", "-l", "species", *QUICK, "--no-pictures"]
+    assert main([*command, "--score", "MAP@R"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("| MAP@R ")
+    assert "Differences of MAP@R are not tested" in shown and "Accuracy:" in shown
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["score"] == "map@r"
+    means = {}
+    for result in stored["comparison"]["results"]:
+        means.setdefault(result["method"], []).extend(result["values"])
+    page = (iris / "iris.html").read_text()
+    for method, values in means.items():
+        assert len(values) == 150
+        text = f"{np.mean(values):.3f}"
+        assert any(method in line and text in line for line in shown.splitlines())
+        assert f'<th scope="row">{method}</th><td>{text}</td>' in page
+    best = max(means, key=lambda method: np.mean(means[method]))
+    assert f"{best} has the best MAP@R on iris" in page and "<h2>MAP@R</h2>" in page
+    assert main([*command, "--score", "recall@5", "-f", "-q"]) == 0
+    assert main([*command, "--score", "f1", "-f"]) == 2
+    assert "--score: there is no score 'f1'" in capsys.readouterr().err
+    assert main([*command, "--score", "recall@500", "-f"]) == 2
+    assert "recall@500 looks at more than the 100 rows" in capsys.readouterr().err

@@ -155,7 +155,7 @@ def signal_means(number: signal.Signals, what: Any) -> Iterator[None]:
 @cache
 def application() -> typer.Typer:
     """Return the application with all its commands, in the order of the help."""
-    from lnml.cli import compare, fit, info, neighbors, study, transform
+    from lnml.cli import compare, export, fit, info, neighbors, study, transform
 
     app.callback(invoke_without_command=True, help=_flowing(root))(root)
     for command, examples in (
@@ -164,6 +164,7 @@ def application() -> typer.Typer:
         (transform.transform, transform.EXAMPLES),
         (neighbors.neighbors, neighbors.EXAMPLES),
         (info.info, info.EXAMPLES),
+        (export.export, export.EXAMPLES),
         (study.study, study.EXAMPLES),
     ):
         shown = "\n\n".join(("[bold]Examples[/bold]", *examples))

@@ -45,6 +45,7 @@ EXAMPLES = (
     "lnml compare iris.csv --label species",
     "lnml compare wine.parquet --label cultivar --scale standard --methods euclidean,lmnn,ln-lmnn",
     "lnml compare iris.csv --label species --k auto --references",
+    "lnml compare iris.csv --label species --score map@r",
     "lnml compare big.csv --label kind --resume work/ -o big.html   (go on after an interruption)",
     "lnml compare big.csv --label kind --cluster tcp://scheduler:8786   (folds on its workers)",
 )
@@ -76,6 +77,16 @@ References = Annotated[
         "--references",
         help="Also run classifiers that give no distance, for reference: "
         f"{', '.join(method.key for method in CLASSIFIERS)}.",
+    ),
+]
+JudgedBy = Annotated[
+    str,
+    typer.Option(
+        "--score",
+        metavar="NAME",
+        help="What metrics are judged by beside accuracy: recall@1, recall@5 and so on, map@r or "
+        "r-precision.",
+        autocompletion=lambda: ["accuracy", "recall@1", "recall@5", "map@r", "r-precision"],
     ),
 ]
 Folds = Annotated[
@@ -110,6 +121,7 @@ def compare(
     methods: Methods = None,
     references: References = False,
     k: Voters = "1",
+    score: JudgedBy = "accuracy",
     folds: Folds = 10,
     scale: Scale = "none",
     pca: Components = None,
@@ -129,12 +141,13 @@ def compare(
     """Cross-validate metric learners on the rows of DATA and say which one is best.
 
     All methods see the same folds; each is judged by the k-nearest-neighbour rule. Differences are
-    tested by McNemar's exact test. The result is a table here, a report that any browser shows, and
+    tested by McNemar's exact test. With --score they are also judged by how well they find rows of
+    the same class, without a test. The result is a table here, a report that any browser shows, and
     a JSON file. Classifiers that give no distance have a table of their own.
     """
     page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
-    voters = read_voters(k)
+    judging = {"k": read_voters(k), "score": _read_score(score)}
     check_cluster(cluster, device=device, jobs=jobs)
     place = check_device(device)
     from lnml.tables import read_table
@@ -149,7 +162,7 @@ def compare(
     settings = {
         "label": table.label,
         "folds": len(splits),
-        "k": voters,
+        **judging,
         "scale": scale,
         "pca": pca,
         **_told(drop, drop_class, categories, reading.missing),
@@ -163,11 +176,19 @@ def compare(
             found, portrait = compare_table(table, splits, keys, settings, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
-    said = {"notes": notes, "warnings": doubts}
     origin = provenance(settings | there.setting)
-    _write(page, stored, found, portrait, origin, **said, force=force)
+    _write(page, stored, found, portrait, origin, notes=notes, warnings=doubts, force=force)
     if not quiet:
-        show(_summary(found, voters, page, stored))
+        show(_summary(found, judging["k"], page, stored))
+
+
+def _read_score(name: str) -> str:
+    from lnml.evaluation.retrieval import read_score
+
+    try:
+        return read_score(name).name
+    except ValueError as error:
+        raise InputError(f"--score: {error}") from error
 
 
 def _told(
@@ -250,10 +271,13 @@ def _write(
 def _summary(found: Any, k: int | str, page: Path, stored: Path) -> str:
     from lnml.report.layout import accuracy_table, classifier_table
     from lnml.report.page import unfinished_fits, votes_used
+    from lnml.report.retrieval import score_table
     from lnml.report.verdict import verdict_on_data
 
     chosen = "; ".join(f"{method} {votes_used(found, method)}" for method in found.metrics)
+    judged = score_table(found)
     lines = [
+        *([judged.to_text(), "", judged.verdict, "", "Accuracy:"] if judged else []),
         accuracy_table([found]).to_text(),
         *(["", classifier_table(found)] if found.classifiers else []),
         "",

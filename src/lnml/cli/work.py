@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from lnml.errors import InputError
+from lnml.evaluation.checks import check_depth
 from lnml.evaluation.crossval import Progress, run_problem
 from lnml.evaluation.portrait import portray
 from lnml.evaluation.problem import Problem, Split
 from lnml.evaluation.results import Comparison, Portrait, Provenance
+from lnml.evaluation.retrieval import read_score
 from lnml.evaluation.store import FoldStore
 from lnml.registry import find_method, methods_by_name
 from lnml.tables import Preparation, Table
@@ -47,11 +49,13 @@ def compare_table(
     ``client`` folds run on the workers of its cluster; the pictures are made here.
     """
     seed, k, device = settings["seed"], settings["k"], settings["device"]
+    score = read_score(settings["score"])
     preparation = Preparation(scale=settings["scale"], pca=settings["pca"])
     try:
         smallest = min(len(train) for train, _ in splits)
         if k != "auto" and k > smallest:
             raise ValueError(f"--k {k} is more than the {smallest} training rows of a fold")
+        check_depth(score, smallest)
         problem = Problem(
             table.name,
             table.features,
@@ -69,7 +73,7 @@ def compare_table(
                 # Warnings, such as those of small classes, would appear in every fold.
                 warnings.simplefilter("ignore")
                 where: Any = {"n_jobs": n_jobs, "client": client, "progress": progress}
-                found = run_problem(problem, methods, store, k=k, seed=seed, **where)
+                found = run_problem(problem, methods, store, k=k, seed=seed, score=score, **where)
             portrait = store.read_portrait() if pictures else None
             if portrait is None and pictures:
                 matrix = preparation.fit(table.features).transform(table.features)

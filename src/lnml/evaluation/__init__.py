@@ -3,6 +3,7 @@
 from lnml.evaluation.crossval import compare
 from lnml.evaluation.ranks import critical_difference
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
+from lnml.evaluation.retrieval import map_at_r, r_precision, recall_at_k
 from lnml.evaluation.statistics import (
     accuracy_interval,
     best_methods,
@@ -27,9 +28,12 @@ __all__ = [
     "critical_difference",
     "holm",
     "least_trusted",
+    "map_at_r",
     "mcnemar",
     "pairwise_mcnemar",
     "paper_scores",
     "predict_nearest",
+    "r_precision",
+    "recall_at_k",
     "total_scores",
 ]

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lnml.core.checks import check_integer, kind_of
 from lnml.errors import unknown_name
+from lnml.evaluation.retrieval import Score
 from lnml.evaluation.store import file_name
 from lnml.learning.knn import refuse_dask
 
@@ -105,4 +106,13 @@ def check_voters(k: Any, fewest: int) -> None:
     if check_integer("k", k, 1) > fewest:
         raise ValueError(
             f"k={k} exceeds the {fewest} rows that the training part of a fold has: choose fewer"
+        )
+
+
+def check_depth(score: Score, fewest: int) -> None:
+    """Refuse to look at more rows than a training part has."""
+    if score.k is not None and score.k > fewest:
+        raise ValueError(
+            f"{score.name} looks at more than the {fewest} rows that the training part of a fold "
+            f"has: choose fewer"
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -23,10 +23,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import delayed
 
 from lnml.core.checks import check_integer
-from lnml.evaluation.checks import check_methods, check_rows, check_voters
+from lnml.evaluation.checks import check_depth, check_methods, check_rows, check_voters
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
 from lnml.evaluation.results import Comparison, FoldResult
+from lnml.evaluation.retrieval import ACCURACY, Score, read_score, score_rows
 from lnml.evaluation.spread import Spread
 from lnml.evaluation.store import FoldStore, StoreError
 from lnml.evaluation.warmup import warm_up
@@ -40,6 +41,14 @@ Voters = int | Literal["auto"]
 Progress = Callable[[int, int], None]
 
 
+class Rule(NamedTuple):
+    """How methods are judged: neighbours that vote, seed of what is drawn, and the score."""
+
+    k: Voters
+    seed: int
+    score: Score
+
+
 def compare(
     X: Any,
     y: Any,
@@ -49,6 +58,7 @@ def compare(
     n_folds: int = 10,
     seed: int = 0,
     k: Voters = 1,
+    score: str = ACCURACY,
     scaled: Sequence[str] = (),
     n_jobs: int | None = None,
 ) -> Comparison:
@@ -73,6 +83,10 @@ def compare(
         Neighbours that vote. With "auto" each method chooses them in each fold from the training
         rows, by three inner folds with a fit each (:mod:`lnml.learning.votes`). A fitted method
         that has an ``n_neighbors_`` uses that.
+    score : {'accuracy', 'recall@K', 'map@r', 'r-precision'}, default='accuracy'
+        What metrics are judged by beside accuracy: a score of retrieval, where the test rows of a
+        fold ask and its training rows are found (:mod:`lnml.evaluation.retrieval`). ``mean_score``
+        of the comparison has it. Classifiers have none.
     scaled : sequence of str, default=()
         Methods that see columns of mean 0 and variance 1, as of the training part of a fold.
     n_jobs : int, default=None
@@ -93,9 +107,12 @@ def compare(
     True
     """
     check_methods(methods, scaled)
+    judged = read_score(score)
     features, labels = check_rows(X, y, methods)
     splits = stratified_folds(labels, check_integer("n_folds", n_folds, 2), seed)
-    check_voters(k, min(len(train) for train, _ in splits))
+    fewest = min(len(train) for train, _ in splits)
+    check_voters(k, fewest)
+    check_depth(judged, fewest)
     problem = Problem(
         name,
         features,
@@ -105,7 +122,7 @@ def compare(
     )
     with tempfile.TemporaryDirectory() as folder:
         store = FoldStore(Path(folder))
-        return run_problem(problem, methods, store, k=k, seed=seed, n_jobs=n_jobs)
+        return run_problem(problem, methods, store, k=k, seed=seed, score=judged, n_jobs=n_jobs)
 
 
 def run_problem(
@@ -115,6 +132,7 @@ def run_problem(
     *,
     k: Voters = 1,
     seed: int = 0,
+    score: Score = read_score(ACCURACY),  # noqa: B008 - it cannot be changed
     n_jobs: int | None = None,
     progress: Progress | None = None,
     client: Any = None,
@@ -124,6 +142,7 @@ def run_problem(
     Each result is stored as soon as it is known. With a Dask ``client``, fits run on the workers
     of its cluster, and not in processes of this machine.
     """
+    rule = Rule(k, seed, score)
     _check_stored(problem, methods, store)
     todo = [
         fold
@@ -133,11 +152,11 @@ def run_problem(
     total = len(problem.splits) * len(methods)
     with _reporting(store, total, progress) if progress else nullcontext():
         if client is not None:
-            _run_on_cluster(client, problem, todo, methods, store, k, seed)
+            _run_on_cluster(client, problem, todo, methods, store, rule)
         else:
             # A single fold runs in this process, where its fits can use all threads.
             computed = make_parallel(1 if len(todo) == 1 else n_jobs)(
-                delayed(_run_fold)(problem, fold, methods, store, k, seed, os.getpid())
+                delayed(_run_fold)(problem, fold, methods, store, rule, os.getpid())
                 for fold in todo
             )
             for result in chain.from_iterable(computed):
@@ -163,8 +182,7 @@ def _run_fold(
     fold: int,
     methods: Methods,
     store: FoldStore,
-    k: Voters,
-    seed: int,
+    rule: Rule,
     parent: int,
 ) -> list[FoldResult]:
     """Run the methods that the store lacks; a worker on another machine does not see its folder."""
@@ -173,7 +191,7 @@ def _run_fold(
     found = []
     for name, method in methods.items():
         if not store.has(fold, name):
-            found.append(_run_method(name, method, data, fold, k, seed))
+            found.append(_run_method(name, method, data, fold, rule))
             if store.folder.is_dir():
                 store.write(found[-1])
     return found
@@ -185,12 +203,11 @@ def _run_on_cluster(
     folds: Sequence[int],
     methods: Methods,
     store: FoldStore,
-    k: Voters,
-    seed: int,
+    rule: Rule,
 ) -> None:
     """Let workers run each method in each fold; results are written here."""
     tasks = {
-        f"fold {fold} of {name}": (fold, name, method, k, seed)
+        f"fold {fold} of {name}": (fold, name, method, rule)
         for fold in folds
         for name, method in methods.items()
         if not store.has(fold, name)
@@ -200,15 +217,11 @@ def _run_on_cluster(
             store.write(result)
 
 
-def _run_one(
-    problem: Problem, fold: int, name: str, method: Any, k: Voters, seed: int
-) -> FoldResult:
-    return _run_method(name, method, FoldData(problem, fold), fold, k, seed)
+def _run_one(problem: Problem, fold: int, name: str, method: Any, rule: Rule) -> FoldResult:
+    return _run_method(name, method, FoldData(problem, fold), fold, rule)
 
 
-def _run_method(
-    name: str, method: Any, data: FoldData, fold: int, k: Voters, seed: int
-) -> FoldResult:
+def _run_method(name: str, method: Any, data: FoldData, fold: int, rule: Rule) -> FoldResult:
     share = data.problem.shares.get(name, 1.0)
     inside, outside = data.matrices(name)
     known, wanted = data.problem.labels[data.train], data.problem.labels[data.test]
@@ -216,7 +229,7 @@ def _run_method(
     def fit(X: np.ndarray, y: np.ndarray) -> Any:
         if method is None:
             return None
-        rows = stratified_sample(y, int(share * y.size), seed)
+        rows = stratified_sample(y, int(share * y.size), rule.seed)
         with warnings.catch_warnings():
             # Such fits are counted through converged_ and reported with the results.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -227,13 +240,17 @@ def _run_method(
     with peak_memory() as peak:
         model = fit(inside, known)
     seconds = time.perf_counter() - start
+    values = None
     if _is_classifier(model):
         voters, predicted = None, model.predict(outside)
     else:
-        voters = _voters(k, model) or cross_validated_votes(fit, inside, known, seed=seed)
+        voters = _voters(rule.k, model)
+        voters = voters or cross_validated_votes(fit, inside, known, seed=rule.seed)
         if model is not None:
             inside, outside = model.transform(inside), model.transform(outside)
         predicted = predict_nearest(inside, known, outside, voters)
+        if rule.score.name != ACCURACY:
+            values = score_rows(rule.score, inside, known, outside, wanted)
     return FoldResult(
         method=name,
         fold=fold,
@@ -247,6 +264,8 @@ def _run_method(
         reason=getattr(model, "reason_", ""),
         k=voters,
         classifier=voters is None,
+        score=rule.score.name,
+        values=values,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lnml.errors import unknown_name
+from lnml.evaluation.retrieval import ACCURACY, Score, read_score
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class FoldResult:
         Neighbours that voted; None for a classifier, and in results of older versions.
     classifier : bool
         True for a classifier that is no distance, and takes part for reference only.
+    score : str
+        What methods are judged by beside accuracy, such as ``map@r``; or ``accuracy``.
+    values : ndarray of shape (m,) or None
+        The score of each test row; None if that is accuracy, and for a classifier.
 
     Examples
     --------
@@ -67,17 +72,26 @@ class FoldResult:
     reason: str = ""
     k: int | None = None
     classifier: bool = False
+    score: str = ACCURACY
+    values: np.ndarray | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return numbers, strings and lists only."""
-        return {**asdict(self), "test": self.test.tolist(), "correct": self.correct.tolist()}
+        arrays = {"test": self.test, "correct": self.correct, "values": self.values}
+        plain = {name: None if a is None else a.tolist() for name, a in arrays.items()}
+        return {**asdict(self), **plain}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FoldResult:
         """Undo :meth:`to_json`; refuse what it cannot have written."""
         test = np.asarray(stored["test"], dtype=np.int64)
         correct = np.asarray(stored["correct"], dtype=bool)
-        result = cls(**{**stored, "test": test, "correct": correct})
+        values = stored.get("values")
+        values = None if values is None else np.asarray(values, dtype=float)
+        result = cls(**{**stored, "test": test, "correct": correct, "values": values})
+        needed = read_score(result.score).name != ACCURACY and not result.classifier
+        if needed != (values is not None) or (values is not None and not _are_shares(values, test)):
+            raise ValueError("every test row needs one value of the score, from 0 to 1")
         numbers = [result.seconds, *(n for n in (result.peak_mb, result.gap) if n is not None)]
         if test.ndim != 1 or not test.size or correct.shape != test.shape:
             raise ValueError("every test row needs one answer")
@@ -86,6 +100,10 @@ class FoldResult:
         if not isinstance(result.chosen, Mapping) or not isinstance(result.reason, str):
             raise ValueError("what was chosen must have names, and its reason be text")
         return result
+
+
+def _are_shares(values: np.ndarray, test: np.ndarray) -> bool:
+    return values.shape == test.shape and bool(((values >= 0) & (values <= 1)).all())
 
 
 @dataclass(frozen=True)
@@ -183,6 +201,24 @@ class Comparison:
     def fold_accuracies(self, method: str) -> np.ndarray:
         """Share of the test rows on which a method was right, fold by fold."""
         return np.array([part.correct.mean() for part in self.of(method)])
+
+    @property
+    def score(self) -> Score:
+        """What methods are judged by beside accuracy, or accuracy itself."""
+        return read_score(self.results[0].score)
+
+    def fold_scores(self, method: str) -> np.ndarray:
+        """Mean of the score over the test rows, fold by fold; a classifier has accuracy only."""
+        if self.score.name == ACCURACY:
+            return self.fold_accuracies(method)
+        if method in self.classifiers:
+            raise ValueError(f"{method} gives no distance, so it has no {self.score.title}")
+        return np.array([part.values.mean() for part in self.of(method) if part.values is not None])
+
+    def mean_score(self, method: str) -> float:
+        """Mean of the score over all test rows."""
+        sizes = [part.test.size for part in self.of(method)]
+        return float(np.average(self.fold_scores(method), weights=sizes))
 
     def seconds(self, method: str) -> float:
         """Mean time of a fit."""

@@ -68,6 +68,11 @@ _METRIC = Parts(
         "_stopped": bool,
     },
 )
+# Every metric of this library.
+METRIC_CLASSES: tuple[type, ...] = (
+    *(entry.estimator_class for entry in LEARNERS),
+    *(LNML, LNMLCV, AveragedMetric, AutoMetric, TunedMetric),
+)
 _SEEN = {"n_samples_seen_": int}
 _STEPS: dict[type, Parts] = {
     StandardScaler: Parts(
@@ -92,11 +97,10 @@ _STEPS: dict[type, Parts] = {
         },
         {"n_components_": int, "n_samples_": int, "noise_variance_": float},
     ),
-    **{entry.estimator_class: _METRIC for entry in LEARNERS},
-    **dict.fromkeys((LNML, LNMLCV, AveragedMetric, AutoMetric, TunedMetric), _METRIC),
+    **dict.fromkeys(METRIC_CLASSES, _METRIC),
 }
 _CLASSES = {each.__name__: each for each in _STEPS}
-_METRICS = [name for name, each in _CLASSES.items() if _STEPS[each] is _METRIC]
+_METRICS = [each.__name__ for each in METRIC_CLASSES]
 _SKIPPED = "passthrough"
 
 

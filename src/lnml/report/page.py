@@ -26,6 +26,7 @@ from lnml.files import atomic_output
 from lnml.report import pictures
 from lnml.report.layout import COMPARED, Cell, accuracy_table
 from lnml.report.pictures import Picture
+from lnml.report.retrieval import ScoreTable, score_table
 from lnml.report.verdict import (
     format_pvalue,
     ranks_over,
@@ -59,6 +60,7 @@ class Section:
     comparison: Comparison
     portrait: Portrait | None
     verdict: str
+    retrieval: ScoreTable | None
     tests: PairwiseTests
     classifiers: ClassifierTests
     costs: list[Cost]
@@ -215,6 +217,7 @@ def _section(
         comparison=comparison,
         portrait=portrait,
         verdict=verdict_on_data(comparison, alpha),
+        retrieval=score_table(comparison),
         tests=pairwise_mcnemar(comparison),
         classifiers=classifier_tests(comparison),
         costs=[
