@@ -11,10 +11,10 @@ OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
 DIST_TESTS := $(addprefix tests/,datasets models tables test_package.py cli/test_commands.py \
 	$(addprefix estimators/test_,auto.py lmnn.py lnml.py metric.py sklearn_checks.py) \
 	$(addprefix evaluation/test_,compare.py retrieval.py))
-EXTRAS := cli,dask,faiss,onnx,sentence-transformers,xlsx
+EXTRAS := cli,dask,docs,faiss,onnx,sentence-transformers,xlsx
 SPELLED := src docs tests benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 
-.PHONY: help test unit lint format test-oldest test-extras fuzz study figures bench bench-quick bench-cluster dist clean
+.PHONY: help test unit lint format test-oldest test-extras fuzz docs study figures bench bench-quick bench-cluster dist clean
 
 help:
 	@echo 'make test         lint, unit and test-oldest'
@@ -25,6 +25,7 @@ help:
 	@echo 'make format       let ruff fix and format the code'
 	@echo 'make test-oldest  estimators, neighbourhoods and command line on constraints/oldest.txt'
 	@echo 'make study        the study on the small data sets: table and report in build/study'
+	@echo 'make docs         the site, with its gallery: build/site/html (minutes)'
 	@echo 'make figures      redraw the figures and tables of the documentation'
 	@echo 'make bench        measure lnml and its peers side by side (half an hour and more)'
 	@echo 'make bench-quick  the same at small sizes (less than 5 minutes)'
@@ -67,6 +68,9 @@ test-oldest: .venv-oldest/.test
 study: .venv/.cli
 	.venv/bin/lnml study --output build/study --force
 
+docs: .venv-docs/.gallery
+	.venv-docs/bin/python docs/build_site.py
+
 figures: .venv/.test
 	.venv/bin/python docs/figures/make_tables.py
 	.venv/bin/python docs/figures/make_layers.py
@@ -104,13 +108,13 @@ define try_dist
 endef
 
 clean:
-	rm -rf .venv .venv-oldest .venv-peers .grimp_cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-docs .venv-oldest .venv-peers .grimp_cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find src tests docs benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps. An install is repeated only when what it depends on is newer than its stamp; the test
 # install contains the command line's, so it refreshes both.
 
-.venv/.created .venv-oldest/.created .venv-peers/.created:
+.venv/.created .venv-docs/.created .venv-oldest/.created .venv-peers/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 		"lnml needs Python 3.11 or newer, but $(PYTHON) is Python " + sys.version.split()[0] \
 		+ ". Name another one: make PYTHON=/path/to/python ...")'
@@ -142,6 +146,11 @@ clean:
 .venv/.cluster: .venv/.created pyproject.toml
 	@echo 'Installing lnml and Dask into .venv ...'
 	@.venv/$(PIP) -e '.[dask]'
+	@touch $@
+
+.venv-docs/.gallery: .venv-docs/.created pyproject.toml
+	@echo 'Installing lnml, Sphinx and what the gallery uses into .venv-docs ...'
+	@.venv-docs/$(PIP) -e '.[gallery]'
 	@touch $@
 
 # git and ruff leave the directory alone because of its .gitignore.

@@ -22,14 +22,14 @@ BEGIN, END = "begin: written by docs/figures/make_tables.py", "end: docs/figures
 # LMNN, the base that LNML has by default, comes first.
 ORDER = ["lmnn", *(entry.key for entry in LEARNERS if entry.key != "lmnn")]
 AROUND = (
-    "| `LNML(estimator)` | learns neighbourhoods and metric in turn ([page](docs/lnml.md)), with "
+    "| `LNML(estimator)` | learns neighbourhoods and metric in turn ([page](lnml.md)), with "
     "any of the above but {} | duality gap of the last metric | |",
     "| `LNMLCV(estimator)` | LNML that chooses neighbourhood sizes, and on request the number of "
-    "rounds, by cross-validation ([page](docs/lnml_cv.md)) | duality gap of the last metric | |",
+    "rounds, by cross-validation ([page](lnml_cv.md)) | duality gap of the last metric | |",
     "| `AveragedMetric(estimator)` | the mean of metrics from subsamples "
-    "([page](docs/averages.md)) | duality gap of each of them | |",
+    "([page](averages.md)) | duality gap of each of them | |",
     "| `AutoMetric(estimator)` | the one to start with: such a mean, of what serves rows left out "
-    "best ([page](docs/generalisation.md)) | duality gap of each of them | |",
+    "best ([page](generalisation.md)) | duality gap of each of them | |",
 )
 
 
@@ -49,7 +49,7 @@ def learners_table() -> str:
     """Estimators, with what they prove and what else they can be fitted to."""
     lines = ["| estimator | method | what is proved | can also learn from |", "|---|---|---|---|"]
     for entry in sorted(LEARNERS, key=lambda entry: ORDER.index(entry.key)):
-        summary = f"{entry.summary} ([page](docs/{entry.page}))"
+        summary = f"{entry.summary} ([page]({entry.page}))"
         lines.append(f"| `{entry.class_name}` | {summary} | {entry.proof} | {also_fits(entry)} |")
     refused = [entry.class_name for entry in LEARNERS if entry.estimator_class.not_coupled_because]
     return "\n".join([*lines, *(line.format(" and ".join(refused)) for line in AROUND)])
@@ -83,7 +83,7 @@ def when_compared(method: Method) -> str:
 
 BLOCKS = {
     "src/lnml/__init__.py": ("# {}", exports),
-    "README.md": ("<!-- {} -->", learners_table),
+    "docs/methods.md": ("<!-- {} -->", learners_table),
     "docs/cli.md": ("<!-- {} -->", methods_table),
 }
 

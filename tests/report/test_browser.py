@@ -1,25 +1,14 @@
 """The page in a real browser; skipped where there is no Chromium."""
 
-import json
-import re
-import shutil
-import subprocess
-import threading
-from html import unescape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
+from browser import CHROMIUM, NO_CHROMIUM, browse
 from results import PROVENANCE, random_comparison, random_portrait
 
 from lnml.report.page import write_report
 
 pytest.importorskip("scikit_posthocs")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason=f"no Chromium: none of {', '.join(NAMES)} is on the PATH"
-)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 # Loads the page in frames of two widths and writes what it finds there into the document.
 PROBE = """<!DOCTYPE html><title>probe</title><link rel="icon" href="data:,">
@@ -51,55 +40,6 @@ window.onload = () => {
   document.body.append("FOUND" + JSON.stringify(found) + "END");
 };
 </script>"""
-
-
-class Site(ThreadingHTTPServer):
-    """Serves pages and remembers what was asked for."""
-
-    def __init__(self, pages):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.pages, self.requests = pages, []
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.requests.append(self.path)
-        body = self.server.pages.get(self.path)
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write((body or "").encode())
-
-    def log_message(self, *args):
-        pass
-
-
-def browse(pages, tmp_path, *options):
-    """Open /probe.html; return what it found, the console's lines and the requests."""
-    with Site(pages) as site:
-        threading.Thread(target=site.serve_forever, daemon=True).start()
-        command = [
-            CHROMIUM,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--no-first-run",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            "--virtual-time-budget=20000",
-            *options,
-            "--dump-dom",
-            f"http://127.0.0.1:{site.server_port}/probe.html",
-        ]
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=180)
-        site.shutdown()
-    assert shown.returncode == 0, shown.stderr
-    console = [line for line in shown.stderr.splitlines() if ":CONSOLE" in line]
-    found = re.search(r"FOUND(\[.*\])END", unescape(shown.stdout), re.S)
-    assert found, shown.stdout[-2000:]
-    return json.loads(found[1]), console, site.requests
 
 
 def probe(tmp_path, comparisons, portraits, *options):

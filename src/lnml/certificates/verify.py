@@ -63,6 +63,18 @@ class Verification(NamedTuple):
         Whether all that the certificate states was proved.
     reason : str
         The first thing that failed, in words; empty if the certificate holds.
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> iris = load_dataset("iris")
+    >>> certificate = LMNN().fit(iris.data, iris.target).certificate_
+    >>> found = verify(certificate, iris.data, iris.target)
+    >>> found.holds, found.reason, found.bound <= found.objective
+    (True, '', True)
+    >>> verify(certificate, iris.data[::-1], iris.target).holds
+    False
     """
 
     objective: float
@@ -96,7 +108,13 @@ def verify(certificate: Certificate, X: Any, y: Any) -> Verification:
 
     Examples
     --------
-    See :class:`Certificate`.
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> wine = load_dataset("wine")
+    >>> model = LMNN().fit(wine.data, wine.target)
+    >>> found = verify(model.certificate_, wine.data, wine.target)
+    >>> found.holds, found.gap <= 1e-3
+    (True, True)
     """
     rows, codes = _checked_data(certificate, X, y)
     numbers = dict.fromkeys(("objective", "objective_error", "bound", "gap"), float("nan"))

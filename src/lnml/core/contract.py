@@ -28,6 +28,23 @@ class MetricProblem(Protocol):
     cost_grows_with_distance : bool
         Whether, within a row, F_ij never falls when D_ij grows. The nearest
         partners are then the cheapest, and no other pair needs a cost.
+
+    Examples
+    --------
+    The problem of LMNN is one:
+
+    >>> import numpy as np
+    >>> from lnml import LMNN
+    >>> from lnml.contract import TrainingSet, nearest_neighborhoods
+    >>> from lnml.kernels import get_kernels
+    >>> X, codes = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> training = TrainingSet.from_labels(X, codes, get_kernels())
+    >>> problem = LMNN().metric_problem(training)
+    >>> problem.fixed_row_sizes, problem.cost_grows_with_distance
+    (False, True)
+    >>> targets = nearest_neighborhoods(training, np.eye(1), 1)
+    >>> problem.solve(targets, np.eye(1), tol=1e-3).gap <= 1e-3
+    True
     """
 
     fixed_row_sizes: bool

@@ -35,6 +35,17 @@ class FitState:
         The newest line of ``history_``.
     components : ndarray of shape (r, d)
         The metric so far, in the coordinates of the data.
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> iris = load_dataset("iris")
+    >>> seen = []
+    >>> model = LMNN(callback=seen.append).fit(iris.data, iris.target)
+    >>> state = seen[-1]
+    >>> state.method, state.components.shape, "objective" in state.record
+    ('LMNN', (4, 4), True)
     """
 
     method: str
@@ -67,6 +78,16 @@ class Monitor:
         The records so far.
     stopped : bool
         Whether the user's callback asked to stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.contract import Monitor
+    >>> monitor = Monitor("mine", callback=lambda state: state.record["objective"] < 2.0)
+    >>> [monitor.step({"objective": value}, lambda: np.eye(2)) for value in (3.0, 1.0)]
+    [False, True]
+    >>> len(monitor.history), monitor.stopped
+    (2, True)
     """
 
     def __init__(

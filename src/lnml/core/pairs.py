@@ -26,6 +26,14 @@ class Pattern:
     """For every row a sorted list of other rows, in CSR form.
 
     ``indices[indptr[i]:indptr[i + 1]]`` are the partners of row ``i``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.contract import Pattern
+    >>> pattern = Pattern(np.array([0, 2, 3, 3]), np.array([1, 2, 0]))
+    >>> pattern.size, pattern.sizes, pattern.n_filled
+    (3, array([2, 1, 0]), 2)
     """
 
     indptr: Any
@@ -66,6 +74,14 @@ class Edge(NamedTuple):
         Further factor of the pairs of each class.
     shared : bool
         Whether the pairs of a row share a weight of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.contract import Edge, Pattern
+    >>> pattern = Pattern(np.array([0, 2, 3, 3]), np.array([1, 2, 0]))
+    >>> Edge(pattern, factor=0.5).total
+    1.5
     """
 
     pairs: Pattern

@@ -141,6 +141,14 @@ class Solution:
         Where objective and bound come from.
     prove : callable or None
         Maps components (r x d) and the care to take to their proof.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.contract import Solution
+    >>> found = Solution(np.eye(2), objective=3.0, bound=3.0, gap=0.0)
+    >>> found.converged, found.history
+    (True, [])
     """
 
     components: np.ndarray

@@ -28,7 +28,21 @@ _TEXTS = {
 
 
 class MissingDataError(InputError):
-    """A data set is not on this machine."""
+    """A data set is not on this machine.
+
+    Examples
+    --------
+    >>> import os
+    >>> from lnml.datasets import MissingDataError, load_large_dataset
+    >>> folder = os.environ.pop("LNML_DATA", None)
+    >>> try:
+    ...     load_large_dataset("mnist", download=False)
+    ... except MissingDataError as error:
+    ...     print(error)
+    mnist is not on this machine: set LNML_DATA to a directory that holds mnist.npz
+    >>> if folder is not None:
+    ...     os.environ["LNML_DATA"] = folder
+    """
 
 
 def list_large_datasets() -> list[str]:
@@ -63,17 +77,36 @@ def load_large_dataset(name: str, *, download: bool = True) -> Bunch:
     Returns
     -------
     sklearn.utils.Bunch
-        data : ndarray of shape (n, d), float64 for Isolet and uint8 for MNIST, or of shape (n,)
-            with texts
+        A dictionary-like object with attributes
+
+        data : ndarray of shape (n, d), or of shape (n,) with texts
+            Numbers are float64 for Isolet and uint8 for MNIST.
         target : ndarray of shape (n,)
+            The class labels.
         split : ndarray of shape (n,) or None
             0 for training rows and 1 for test rows, if the data set has a default split.
         name : str
+            The name of the data set.
 
     Raises
     ------
     MissingDataError
         If the data are not there and cannot be fetched.
+
+    Examples
+    --------
+    >>> import os
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unittest.mock import patch
+    >>> import numpy as np
+    >>> from lnml.datasets import load_large_dataset
+    >>> with TemporaryDirectory() as folder, patch.dict(os.environ, LNML_DATA=folder):
+    ...     arrays = {"X": np.zeros((3, 2)), "y": np.array([0, 1, 1]), "split": np.array([0, 0, 1])}
+    ...     np.savez(Path(folder) / "mnist.npz", **arrays)
+    ...     mnist = load_large_dataset("mnist")
+    >>> mnist.data.shape, mnist.split
+    ((3, 2), array([0, 0, 1]))
     """
     if name in _TEXTS:
         return _find(name, _TEXTS[name], _read_texts)

@@ -263,6 +263,12 @@ class MetricLearner(ComponentsLearner, ABC):
     A subclass names its problem (:meth:`metric_problem`) and the neighbourhoods
     it uses by default (:meth:`default_targets`); a subclass whose problem keeps
     the contract of docs/contract.md also works inside :class:`lnml.LNML`.
+
+    Examples
+    --------
+    >>> from lnml import LMNN, MMC, NCA
+    >>> [issubclass(learner, MetricLearner) for learner in (LMNN, MMC, NCA)]
+    [True, True, False]
     """
 
     @abstractmethod

@@ -86,7 +86,7 @@ class ITML(MetricEstimator):
         u and l.
     n_constraints_ : int
         Constraints used: what was drawn or given, less pairs of identical points.
-    pairs_ : ndarray of int, shape (n_constraints_, 2)
+    pairs_ : ndarray of int, shape (m, 2)
         The two rows of each constraint (``fit`` only).
     objective_ : float
         The objective above at ``components_`` as returned and the best slack.

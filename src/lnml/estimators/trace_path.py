@@ -36,6 +36,18 @@ class TracePath:
         The penalties, the largest first.
     models : list of m estimators
         A fitted estimator for each, with all its attributes.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import scale
+    >>> from lnml import LMNN, trace_path
+    >>> from lnml.datasets import load_dataset
+    >>> iris = load_dataset("iris")
+    >>> path = trace_path(LMNN(), scale(iris.data), iris.target, trace_penalties=[0.01, 1.0])
+    >>> path.trace_penalties
+    array([1.  , 0.01])
+    >>> len(path.models), path.gaps.shape, path.components[0].shape
+    (2, (2,), (4, 4))
     """
 
     trace_penalties: np.ndarray

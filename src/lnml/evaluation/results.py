@@ -47,6 +47,17 @@ class FoldResult:
         What methods are judged by beside accuracy, such as ``map@r``; or ``accuracy``.
     values : ndarray of shape (m,) or None
         The score of each test row; None if that is accuracy, and for a classifier.
+
+    Examples
+    --------
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> iris = load_dataset("iris")
+    >>> result = compare(iris.data, iris.target, {"Euclidean": None}, n_folds=3).results[0]
+    >>> result.method, result.fold, result.test.shape, result.k
+    ('Euclidean', 0, (50,), 1)
+    >>> print(f"{result.correct.sum()} of {result.test.size} rows are right")
+    49 of 50 rows are right
     """
 
     method: str
@@ -109,6 +120,11 @@ class DataSummary:
         Rows of each class, by its label.
     fingerprint : str
         SHA-256 of features and labels.
+
+    Examples
+    --------
+    >>> DataSummary("flowers", 4, {"setosa": 50, "virginica": 50}).n_rows
+    100
     """
 
     name: str
@@ -132,6 +148,20 @@ class Comparison:
         The data set.
     results : tuple of FoldResult
         One for each method and fold. Methods are listed in order of appearance.
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> wine = load_dataset("wine")
+    >>> found = compare(wine.data, wine.target, {"Euclidean": None, "LMNN": LMNN()}, n_folds=3)
+    >>> found.methods, found.data.n_rows, len(found.results)
+    (('Euclidean', 'LMNN'), 178, 6)
+    >>> found.correct("LMNN").shape, found.fold_accuracies("LMNN").shape
+    ((178,), (3,))
+    >>> Comparison.from_json(found.to_json()).accuracy("LMNN") == found.accuracy("LMNN")
+    True
     """
 
     data: DataSummary

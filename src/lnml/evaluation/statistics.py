@@ -219,6 +219,17 @@ def classifier_tests(comparison: Comparison) -> ClassifierTests:
     ----------
     comparison : Comparison
         Metrics and classifiers on the same rows.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> wine = load_dataset("wine")
+    >>> methods = {"Euclidean": None, "forest": RandomForestClassifier(random_state=0)}
+    >>> tests = classifier_tests(compare(wine.data, wine.target, methods, n_folds=3))
+    >>> tests.classifiers, tests.metrics, tests.above_all(0.001)
+    (('forest',), ('Euclidean',), ['forest'])
     """
     _check_same_rows(comparison)
     rows, columns = comparison.classifiers, comparison.metrics

@@ -75,6 +75,17 @@ def to_sentence_transformers(model: Any) -> Any:
     ------
     ImportError
         Without Sentence Transformers: ``pip install "lnml[sentence-transformers]"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml import LMNN
+    >>> from lnml.exports import to_sentence_transformers
+    >>> rng = np.random.default_rng(0)
+    >>> embeddings, kinds = rng.normal(size=(40, 8)), np.arange(40) % 2
+    >>> dense = to_sentence_transformers(LMNN().fit(embeddings, kinds))
+    >>> dense.in_features, dense.out_features, dense.linear.bias
+    (8, 8, None)
     """
     torch = require("torch", extra="sentence-transformers")
     modules = require(

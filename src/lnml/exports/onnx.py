@@ -84,6 +84,20 @@ def register_onnx_converters(*classes: type) -> None:
     *classes : type
         More classes to teach, such as your own metric learner; they must derive from
         ``lnml.contract.MetricLearner``.
+
+    Examples
+    --------
+    >>> from skl2onnx import convert_sklearn
+    >>> from skl2onnx.common.data_types import FloatTensorType
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.exports import register_onnx_converters
+    >>> iris = load_dataset("iris")
+    >>> register_onnx_converters()
+    >>> model = LMNN().fit(iris.data, iris.target)
+    >>> onnx = convert_sklearn(model, initial_types=[("X", FloatTensorType([None, 4]))])
+    >>> [node.name for node in onnx.graph.input]
+    ['X']
     """
     skl2onnx = require("skl2onnx", extra="onnx")
     for each in dict.fromkeys((*METRIC_CLASSES, *classes)):

@@ -26,6 +26,16 @@ class TrainingSet:
     n_target_pairs, n_target_rows : int
         How many target pairs there will be, and how many rows will have any: known before
         the pairs are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.contract import TrainingSet
+    >>> from lnml.kernels import get_kernels
+    >>> X, codes = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> training = TrainingSet.from_labels(X, codes, get_kernels())
+    >>> training.order, training.points.class_start, training.n_target_pairs
+    (array([0, 2, 1, 3]), array([0, 2, 4]), 4)
     """
 
     points: Points

@@ -48,7 +48,18 @@ class Ranking(NamedTuple):
 
 
 def nearest_neighborhoods(training: TrainingSet, components: np.ndarray, k: int) -> Neighborhoods:
-    """Return the k nearest rows of the same class; all of them in a smaller class."""
+    """Return the k nearest rows of the same class; all of them in a smaller class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.contract import TrainingSet, nearest_neighborhoods
+    >>> from lnml.kernels import get_kernels
+    >>> X, codes = np.array([[0.0], [1.0], [3.0], [9.0]]), np.array([0, 0, 0, 1])
+    >>> training = TrainingSet.from_labels(X, codes, get_kernels())
+    >>> nearest_neighborhoods(training, np.eye(1), 1)
+    Neighborhoods(4 rows, 3 pairs, 0 to 1 a row)
+    """
     return _same_class_nearest(training, components, k).pairs
 
 

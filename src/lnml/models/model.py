@@ -70,6 +70,20 @@ class Model:
         Numbers of ``rows`` in the training table, if these are a sample of it.
     class_rows : tuple of int
         Rows of each class that the metric was learned from, if ``rows`` are a sample of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.models import fit_model
+    >>> from lnml.tables import Preparation, make_table
+    >>> iris = load_dataset("iris")
+    >>> frame = pd.DataFrame(iris.data, columns=iris.feature_names).assign(kind=iris.target)
+    >>> table = make_table(frame, "kind")
+    >>> model = fit_model(table, "euclidean", None, Preparation(scale="standard"), k=3)
+    >>> distances, rows = model.neighbors(frame.iloc[[0, 75]])
+    >>> rows.shape, model.vote(rows).tolist()
+    ((2, 3), ['setosa', 'versicolor'])
     """
 
     method: str
@@ -240,6 +254,19 @@ def fit_model(
     Returns
     -------
     model : Model
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lnml import LMNN
+    >>> from lnml.models import fit_model
+    >>> from lnml.tables import Preparation, make_table
+    >>> frame = pd.DataFrame(
+    ...     {"size": [1, 2, 3, 7, 8, 9], "colour": list("rrgggg"), "kind": list("aaabbb")}
+    ... )
+    >>> model = fit_model(make_table(frame, "kind"), "lmnn", LMNN(n_neighbors=1), Preparation())
+    >>> model.classes, model.rows.shape
+    (('a', 'b'), (6, 3))
     """
     X = preparation.fit_transform(table.features)
     classes, codes = np.unique(table.labels, return_inverse=True)

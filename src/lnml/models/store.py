@@ -124,6 +124,20 @@ def load_model(path: str | Path) -> Any:
     ------
     InputError
         If the file is not a model, was damaged, or needs another version of lnml.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.models import load_model, save_model
+    >>> iris = load_dataset("iris")
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder) / "iris.model", LMNN().fit(iris.data, iris.target))
+    ...     loaded = load_model(Path(folder) / "iris.model")
+    >>> loaded.transform(iris.data).shape
+    (150, 4)
     """
     header, arrays = _read_verified(Path(path))
     try:
@@ -140,7 +154,23 @@ def load_model(path: str | Path) -> Any:
 
 
 def load_table_model(path: str | Path) -> Model:
-    """Read a model of a table, as ``lnml fit`` writes it; see :func:`load_model`."""
+    """Read a model of a table, as ``lnml fit`` writes it; see :func:`load_model`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from lnml.models import fit_model, load_table_model, save_model
+    >>> from lnml.tables import Preparation, make_table
+    >>> frame = pd.DataFrame({"size": [1, 2, 8, 9], "kind": list("aabb")})
+    >>> model = fit_model(make_table(frame, "kind"), "euclidean", None, Preparation())
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder) / "kinds.model", model)
+    ...     loaded = load_table_model(Path(folder) / "kinds.model")
+    >>> loaded.method, loaded.class_sizes
+    ('euclidean', {'a': 2, 'b': 2})
+    """
     model = load_model(path)
     if not isinstance(model, Model):
         raise InputError(

@@ -39,6 +39,18 @@ def plot_accuracies(
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> from lnml.plotting import plot_accuracies
+    >>> wine = load_dataset("wine")
+    >>> found = compare(wine.data, wine.target, {"Euclidean": None, "LMNN": LMNN()}, n_folds=3)
+    >>> ax = plot_accuracies(found)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['Euclidean', 'LMNN']
     """
     ax = axes_or_new(ax)
     methods = comparison.metrics
@@ -85,6 +97,14 @@ def plot_critical_difference(found: CriticalDifference, *, ax: Axes | None = Non
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml.evaluation import critical_difference
+    >>> from lnml.plotting import plot_critical_difference
+    >>> found = critical_difference([[0.9, 0.8, 0.7]] * 8, ["a", "b", "c"])
+    >>> plot_critical_difference(found).get_xlabel()
+    'average rank (1 is best)'
     """
     from pandas import DataFrame
     from scikit_posthocs import critical_difference_diagram

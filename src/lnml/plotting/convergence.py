@@ -37,6 +37,16 @@ def plot_convergence(
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.plotting import plot_convergence
+    >>> iris = load_dataset("iris")
+    >>> ax = plot_convergence(LMNN().fit(iris.data, iris.target))
+    >>> ax.get_legend_handles_labels()[1]
+    ['objective', 'lower bound']
     """
     history = getattr(model_or_history, "history_", model_or_history)
     if not isinstance(history, Sequence) or not history:

@@ -54,6 +54,17 @@ def plot_neighborhoods(
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml import LNML
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.plotting import plot_neighborhoods
+    >>> iris = load_dataset("iris")
+    >>> model = LNML(k_min=1, k_av=3, k_max=5).fit(iris.data, iris.target)
+    >>> ax = plot_neighborhoods(model, iris.data, iris.target, n_suspects=2)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['setosa', 'versicolor', 'virginica']
     """
     X, labels = np.asarray(X, dtype=float), np.asarray(y)
     Z = X if model is None else model.transform(X)
@@ -118,6 +129,15 @@ def plot_embedding(
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lnml.plotting import plot_embedding
+    >>> points, labels = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array(["a", "a", "b"])
+    >>> ax = plot_embedding(points, labels, np.array([[0, 1], [1, 0]]), rings={2: "alone"})
+    >>> ax.get_xlabel()
+    'first principal component'
     """
     ax = axes_or_new(ax)
     points, labels, edges = np.asarray(points), np.asarray(labels), np.asarray(edges)
@@ -219,6 +239,13 @@ def plot_neighbor_counts(
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml.plotting import plot_neighbor_counts
+    >>> ax = plot_neighbor_counts({"a": [0, 2, 8], "b": [0, 5, 5]})
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['a', 'b']
     """
     counts = _counts(model_or_counts, y)
     ax = axes_or_new(ax)

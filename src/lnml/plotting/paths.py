@@ -26,6 +26,17 @@ def plot_trace_path(path: Any, scores: Sequence[float], *, ax: Axes | None = Non
     Returns
     -------
     ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml import LMNN, trace_path
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.plotting import plot_trace_path
+    >>> iris = load_dataset("iris")
+    >>> X, y = iris.data, iris.target
+    >>> path = trace_path(LMNN(), X[::2], y[::2], trace_penalties=[0.01, 0.1, 1.0])
+    >>> plot_trace_path(path, path.scores(X[::2], y[::2], X[1::2], y[1::2])).get_xlabel()
+    'trace_penalty'
     """
     penalties, percent = np.asarray(path.trace_penalties), 100.0 * np.asarray(scores, dtype=float)
     if percent.shape != penalties.shape:

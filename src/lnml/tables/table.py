@@ -45,6 +45,15 @@ class Table:
         What a user should know, such as columns that were left out.
     missing : tuple of str
         Values that were read as missing, beside the usual ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lnml.tables import make_table
+    >>> frame = pd.DataFrame({"size": [1, 2, 8, 9], "kind": list("aabb")})
+    >>> table = make_table(frame, "kind")
+    >>> table.class_sizes, list(table.features.columns), table.label
+    ({'a': 2, 'b': 2}, ['size'], 'kind')
     """
 
     name: str
@@ -88,7 +97,7 @@ def read_table(
     categories: Collection[str] = (),
     drop_classes: Collection[str] = (),
 ) -> Table:
-    """Read labelled rows from a file.
+    r"""Read labelled rows from a file.
 
     Parameters
     ----------
@@ -114,6 +123,18 @@ def read_table(
     ------
     InputError
         If the file cannot be used. The rules are in docs/cli.md.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from lnml.tables import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "kinds.csv"
+    ...     _ = path.write_text("size,kind\n1,a\n2,a\n8,b\n9,b\n")
+    ...     table = read_table(path, label="kind")
+    >>> table.name, table.labels.tolist()
+    ('kinds.csv', ['a', 'a', 'b', 'b'])
     """
     notes: list[str] = []
     frame, label = read_labelled(path, label, reading=reading, notes=notes)
