@@ -1,4 +1,4 @@
-"""Text from strangers, made safe to show: no character of it commands a terminal."""
+"""Text to show: that of strangers, of which no character commands a terminal, and sizes."""
 
 from __future__ import annotations
 
@@ -31,3 +31,17 @@ def visible(text: str, *, lines: bool = False) -> str:
         return character if kept else character.encode("unicode_escape").decode()
 
     return _HIDDEN.sub(escape, text)
+
+
+def as_bytes(count: float) -> str:
+    """Return a number of bytes in the unit that suits it.
+
+    Examples
+    --------
+    >>> as_bytes(3 * 2**30), as_bytes(2**24), as_bytes(5000)
+    ('3.0 GiB', '16.0 MiB', '4.9 KiB')
+    """
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 2**10:.1f} KiB"

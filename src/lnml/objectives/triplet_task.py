@@ -8,13 +8,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lnml.core.pairs import PAIR_BYTES, Hinge, Pattern, Search, TooManyPairs, WorkingSet
+from lnml.core.pairs import (
+    PAIR_BYTES,
+    Hinge,
+    Pattern,
+    Search,
+    Streamed,
+    TooManyPairs,
+    WorkingSet,
+)
 from lnml.core.points import Embedding, Points
 from lnml.core.solution import Certificate
+from lnml.core.text import as_bytes
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.base import Coordinates, Task
-from lnml.proofs.slopes import Slopes
+from lnml.proofs.slopes import Slopes, SlopesAt
 
 # A search looks further than it must by this factor, so that its result stays useful
 # while the metric moves.
@@ -111,10 +120,15 @@ class TripletTask(Task, ABC):
         self.precision = points.precision
         self.known: Search | None = None
         self.dual_bound = 0.0
-        self._dual: Slopes | tuple[np.ndarray, float, WorkingSet] | None = None
+        self._dual: Slopes | SlopesAt | tuple[np.ndarray, float, WorkingSet] | None = None
         self.last_search: Search | None = None
         self.working: WorkingSet = kernels.working_set(targets, impostors)
         self.objective_at_zero = hinge_weight * count_triplets(points, targets, impostors)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether impostors, slopes and multipliers are not kept: there is no room for them."""
+        return isinstance(self.working, Streamed)
 
     @abstractmethod
     def best_scale(self, components: np.ndarray) -> float:
@@ -139,7 +153,7 @@ class TripletTask(Task, ABC):
 
     def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Collect all impostors within reach, and some beyond if there is room."""
-        if self.impostors is not None:
+        if self.impostors is not None or self.streamed:
             return
         embedding = self.kernels.embed(self.points, components)
         multipliers = self.working.multipliers
@@ -147,11 +161,17 @@ class TripletTask(Task, ABC):
         beyond = smoothing * (1.0 if multipliers is None else multipliers.largest)
         longest = self.kernels.distances(embedding, self.targets, longest=True)
         found = self._search(embedding, longest + (1.0 + beyond), margin)
+        if found is None:
+            self._stream()
+            return
         self.working = self.kernels.working_set(self.targets, found.found, multipliers)
         self.last_search = replace(found, components=components)
 
-    def _search(self, embedding: Embedding, radius: Any, margin: float) -> Search:
-        """Return the known search if it reaches, or one that looks as far as there is room for."""
+    def _search(self, embedding: Embedding, radius: Any, margin: float) -> Search | None:
+        """Return the known search if it reaches, or one that looks as far as there is room for.
+
+        None if there is no room at all.
+        """
         known, self.known = self.known, None
         for factor in (margin, 1.0):
             try:
@@ -159,12 +179,19 @@ class TripletTask(Task, ABC):
                 return self.kernels.within(embedding, further, known=known, needed=radius)
             except TooManyPairs as error:
                 most = error.most
+        if not self.kernels.remote:
+            return None
         raise MemoryError(
             f"more than {most:,} impostors are within reach of {self.points.n_rows:,} rows, "
-            f"which takes more than {most * PAIR_BYTES / 2**30:.1f} GiB: raise "
-            f"scikit-learn's working_memory (a GPU's limit is a fifth of its free memory), or use "
-            f"fewer rows or target neighbours"
+            f"which takes more than {as_bytes(most * PAIR_BYTES)}: raise "
+            f"scikit-learn's working_memory, or use more workers, fewer rows or target neighbours"
         )
+
+    def _stream(self) -> None:
+        """Let go of all that grows with the impostors."""
+        self.working = Streamed.of(self.kernels.working_set(self.targets, None))
+        self.last_search = self._dual = None
+        self.dual_bound = 0.0
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x e) of the smoothed objective over the working set."""
@@ -179,6 +206,9 @@ class TripletTask(Task, ABC):
         """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, self.working, smoothing, moment="data")
+        if self._must_stream(terms):
+            self._stream()
+            terms = self.kernels.hinge(embedding, self.working, smoothing, moment="data")
         assert terms.moment is not None
         push = self.hinge_weight * terms.moment
         objective, multiple = self.exact(components, embedding, terms)
@@ -186,6 +216,11 @@ class TripletTask(Task, ABC):
             components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
         )
         return certificate._replace(multiple=multiple, n_active=terms.n_active)
+
+    def _must_stream(self, terms: Hinge) -> bool:
+        """Whether there is room for the impostors, but not for the slopes of their triplets."""
+        kept = self.impostors is not None or self.streamed
+        return not kept and terms.n_active > self.kernels.most_slopes
 
     def exact(
         self, components: np.ndarray, embedding: Embedding, terms: Hinge
@@ -202,21 +237,26 @@ class TripletTask(Task, ABC):
         The slopes themselves are computed when they are asked for.
         """
         self.dual_bound = seen.bound
-        if seen.share == 1.0:
+        if self.streamed:
+            assert seen.share == 1.0, "slopes that are not kept cannot be mixed"
+            self._dual = SlopesAt(components, smoothing)
+        elif seen.share == 1.0:
             self._dual = components, smoothing, self.working
         elif seen.share > 0.0:
             before = self.dual()
             self._dual = components, smoothing, self.working
-            self._dual = before.mixed(self.dual(), seen.share)
+            after = self.dual()
+            assert isinstance(before, Slopes) and isinstance(after, Slopes)
+            self._dual = before.mixed(after, seen.share)
 
-    def dual(self) -> Slopes:
+    def dual(self) -> Slopes | SlopesAt:
         """Return the dual point that was kept."""
-        if not isinstance(self._dual, Slopes):
-            assert self._dual is not None
+        if isinstance(self._dual, tuple) and not isinstance(self._dual, Slopes | SlopesAt):
             components, smoothing, working = self._dual
             embedding = self.kernels.embed(self.points, components)
             found = self.kernels.slopes(embedding, working, smoothing)
             self._dual = Slopes.of(found, self.targets, self.kernels)
+        assert self._dual is not None
         return self._dual
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:

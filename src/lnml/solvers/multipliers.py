@@ -21,6 +21,7 @@ from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
+from lnml.solvers.streamed import solve_streamed
 
 FIRST_SMOOTHING = 0.3
 COARSE_ITERATIONS = 3
@@ -49,6 +50,10 @@ class HingeTask(Protocol):
 
     objective_at_zero: float
     precision: float
+
+    @property
+    def streamed(self) -> bool:
+        """Whether there was no room for impostors: then there are no multipliers."""
 
     def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Find all impostors within ``margin`` times the reach of a metric: the working set."""
@@ -80,6 +85,8 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
     task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
     start = task.evaluate(components, smoothing)
+    if task.streamed:
+        return solve_streamed(task, components, run, smoothing, start)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
@@ -99,6 +106,8 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         components = minimum.components
         task.search(components, smoothing, margin)
         seen = task.evaluate(components, smoothing)
+        if task.streamed:
+            return solve_streamed(task, components, run, smoothing, seen, iteration - 1)
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
@@ -134,6 +143,8 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     assert trail is not None
     task.search(components, SMOOTHING, margin)
     seen = task.evaluate(components, SMOOTHING)
+    if task.streamed:
+        return _streamed_on_path(task, components, run, seen)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
     task.keep_dual(components, SMOOTHING, seen)
     gap = relative_gap(objective, bound, task.objective_at_zero)
@@ -148,6 +159,8 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         components = trail.components
         task.search(components, SMOOTHING, margin)
         seen = task.evaluate(components, SMOOTHING)
+        if task.streamed:
+            return _streamed_on_path(task, components, run, seen, iteration - 1)
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
@@ -165,6 +178,16 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         trail.components = beside(components, moved)
     trail.components = best
     return Solution(best, objective, bound, gap, gap <= run.tol)
+
+
+def _streamed_on_path(
+    task: HingeTask, components: np.ndarray, run: Run, seen: Certificate, done: int = 0
+) -> Solution:
+    """Go on without multipliers, and leave the trail at the end."""
+    found = solve_streamed(task, components, run, SMOOTHING, seen, done)
+    assert run.trail is not None
+    run.trail.components = found.components
+    return found
 
 
 def _times(components: np.ndarray, multiple: float) -> np.ndarray:

@@ -11,6 +11,8 @@ import torch
 from sklearn import get_config
 from threadpoolctl import threadpool_limits
 
+from lnml.core.text import as_bytes
+
 # Share of the free memory that the tiles of one step may take, and the most that pays.
 TILE_SHARE = 0.1
 LARGEST_TILE = 2**32
@@ -67,8 +69,8 @@ def check_room(device: torch.device, n_rows: int, n_features: int, itemsize: int
     needed = DATA_COPIES * n_rows * n_features * itemsize
     if needed > free:
         raise MemoryError(
-            f"{n_rows:,} rows of {n_features} features take about {needed / 2**30:.1f} GiB in a "
-            f"fit, and {device} has {free / 2**30:.1f} GiB free: about "
+            f"{n_rows:,} rows of {n_features} features take about {as_bytes(needed)} in a "
+            f"fit, and {device} has {as_bytes(free)} free: about "
             f"{_leading_digits(n_rows * free / needed):,} rows would fit"
         )
 
@@ -119,8 +121,8 @@ def out_of_memory(device: torch.device, n_rows: int, held: int, free: int, reaso
     wanted = float(found[1]) * UNITS[found[2]] if found else float(free)
     rows = _leading_digits(n_rows * (held + free) / max(held + wanted, 1.0))
     return (
-        f"{device} ran out of memory: the fit of {n_rows:,} rows held {held / 2**30:.1f} GiB and "
-        f"wanted {wanted / 2**30:.1f} GiB more, of which {free / 2**30:.1f} GiB were free. About "
+        f"{device} ran out of memory: the fit of {n_rows:,} rows held {as_bytes(held)} and "
+        f"wanted {as_bytes(wanted)} more, of which {as_bytes(free)} were free. About "
         f"{rows:,} rows would fit; or free memory that others use"
     )
 

@@ -1,0 +1,107 @@
+"""Hinge problems whose impostors do not fit into memory, with a duality gap.
+
+There is no room for multipliers either, so the smoothing falls from iteration to iteration.
+Each evaluation looks at all triplets. The derivation is in docs/lmnn.md.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from lnml.core.monitor import Record
+from lnml.core.solution import Certificate, Solution
+from lnml.solvers.lbfgs import minimize_over_components
+from lnml.solvers.run import Run
+from lnml.solvers.saddles import leave_saddle
+from lnml.solvers.stopping import relative_gap, stalled
+
+# How the smoothing falls from iteration to iteration. The gap falls like its square.
+FALL = 0.4
+LEAST_SMOOTHING = 1e-4
+STEPS = 30
+# L-BFGS stops where a step gains less than this times the square of the tolerance: what slopes
+# prove is off by the root of what the metric is off.
+VALUE_SHARE = 0.01
+
+
+class StreamedTask(Protocol):
+    """What is asked of an objective, in conditioned coordinates."""
+
+    objective_at_zero: float
+    precision: float
+
+    def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
+        """Value and gradient of the smoothed problem."""
+
+    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
+        """Exact objective and dual bound."""
+
+    def keep_dual(self, components: np.ndarray, smoothing: float, seen: Certificate) -> None:
+        """Keep where the slopes of the bound were."""
+
+
+def solve_streamed(
+    task: StreamedTask,
+    components: np.ndarray,
+    run: Run,
+    smoothing: float,
+    seen: Certificate,
+    done: int = 0,
+) -> Solution:
+    """Minimise a hinge objective to a relative duality gap of ``run.tol``, without multipliers.
+
+    Parameters
+    ----------
+    task : StreamedTask
+        The problem.
+    components : ndarray of shape (r, e)
+        Where it was evaluated.
+    run : Run
+        Tolerance and limits.
+    smoothing : float
+        The first smoothing, with which it was evaluated.
+    seen : Certificate
+        What the evaluation said.
+    done : int
+        Iterations that were made before.
+    """
+    full_rank, scale = components.shape[0] >= components.shape[1], float(np.mean(components**2))
+    best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
+    task.keep_dual(components, smoothing, seen)
+    gap, converged = relative_gap(objective, bound, task.objective_at_zero), False
+    objectives = [objective]
+    for iteration in range(done + 1, run.max_iter + 1):
+        minimum = minimize_over_components(
+            partial(task.smoothed, smoothing=smoothing),
+            components,
+            max_iter=STEPS,
+            value_tol=max(0.1 * task.precision, VALUE_SHARE * run.tol**2),
+        )
+        components = minimum.components
+        seen = task.evaluate(components, smoothing)
+        if seen.objective < objective:
+            best, objective = components, seen.objective
+        if seen.bound > bound:
+            bound = seen.bound
+            task.keep_dual(components, smoothing, seen)
+        gap = relative_gap(objective, bound, task.objective_at_zero)
+        objectives.append(objective)
+        # Without multipliers a gap may stay open: then more iterations do not help.
+        at_end = stalled(objectives, run.tol)
+        converged = gap <= run.tol or (not full_rank and at_end)
+        record = Record(
+            iteration=iteration,
+            objective=objective,
+            bound=bound,
+            gap=gap,
+            n_active=seen.n_active,
+            n_evaluations=minimum.n_evaluations + 1,
+        )
+        if run.report(best, record) or converged or at_end:
+            break
+        smoothing = max(FALL * smoothing, LEAST_SMOOTHING)
+        components = leave_saddle(components, seen.directions, scale, seen.room)
+    return Solution(best, objective, bound, gap, converged, streamed=True)
