@@ -206,21 +206,16 @@ class TripletTask(Task, ABC):
         """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, self.working, smoothing, moment="data")
-        if self._must_stream(terms):
-            self._stream()
-            terms = self.kernels.hinge(embedding, self.working, smoothing, moment="data")
         assert terms.moment is not None
         push = self.hinge_weight * terms.moment
         objective, multiple = self.exact(components, embedding, terms)
         certificate = self.term.certificate(
             components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
         )
+        if self.impostors is None and terms.n_active > self.kernels.most_slopes:
+            # There is room for the impostors, but not for the slopes of their triplets.
+            self._stream()
         return certificate._replace(multiple=multiple, n_active=terms.n_active)
-
-    def _must_stream(self, terms: Hinge) -> bool:
-        """Whether there is room for the impostors, but not for the slopes of their triplets."""
-        kept = self.impostors is not None or self.streamed
-        return not kept and terms.n_active > self.kernels.most_slopes
 
     def exact(
         self, components: np.ndarray, embedding: Embedding, terms: Hinge

@@ -83,10 +83,9 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
-    task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
-    start = task.evaluate(components, smoothing)
-    if task.streamed:
-        return solve_streamed(task, components, run, smoothing, start)
+    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN)
+    if start is None:
+        return solve_streamed(task, components, run, smoothing)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
@@ -104,10 +103,10 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             value_tol=0.1 * task.precision,
         )
         components = minimum.components
-        task.search(components, smoothing, margin)
-        seen = task.evaluate(components, smoothing)
-        if task.streamed:
-            return solve_streamed(task, components, run, smoothing, seen, iteration - 1)
+        seen = _look(task, components, smoothing, margin)
+        if seen is None:
+            # A metric that met impostors which the working set lacked may be far too small.
+            return solve_streamed(task, best, run, smoothing, iteration - 1)
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
@@ -141,10 +140,9 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     trail, margin = run.trail, MARGIN
     assert trail is not None
-    task.search(components, SMOOTHING, margin)
-    seen = task.evaluate(components, SMOOTHING)
-    if task.streamed:
-        return _streamed_on_path(task, components, run, seen)
+    seen = _look(task, components, SMOOTHING, margin)
+    if seen is None:
+        return _streamed_on_path(task, components, run)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
     task.keep_dual(components, SMOOTHING, seen)
     gap = relative_gap(objective, bound, task.objective_at_zero)
@@ -157,10 +155,9 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
         )
         components = trail.components
-        task.search(components, SMOOTHING, margin)
-        seen = task.evaluate(components, SMOOTHING)
-        if task.streamed:
-            return _streamed_on_path(task, components, run, seen, iteration - 1)
+        seen = _look(task, components, SMOOTHING, margin)
+        if seen is None:
+            return _streamed_on_path(task, best, run, iteration - 1)
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
@@ -180,11 +177,20 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     return Solution(best, objective, bound, gap, gap <= run.tol)
 
 
-def _streamed_on_path(
-    task: HingeTask, components: np.ndarray, run: Run, seen: Certificate, done: int = 0
-) -> Solution:
+def _look(
+    task: HingeTask, components: np.ndarray, smoothing: float, margin: float
+) -> Certificate | None:
+    """Search and evaluate; None if there is no room for impostors or slopes."""
+    task.search(components, smoothing, margin)
+    if task.streamed:
+        return None
+    seen = task.evaluate(components, smoothing)
+    return None if task.streamed else seen
+
+
+def _streamed_on_path(task: HingeTask, components: np.ndarray, run: Run, done: int = 0) -> Solution:
     """Go on without multipliers, and leave the trail at the end."""
-    found = solve_streamed(task, components, run, SMOOTHING, seen, done)
+    found = solve_streamed(task, components, run, SMOOTHING, done)
     assert run.trail is not None
     run.trail.components = found.components
     return found

@@ -21,6 +21,7 @@ from lnml.solvers.stopping import relative_gap, stalled
 # How the smoothing falls from iteration to iteration. The gap falls like its square.
 FALL = 0.4
 LEAST_SMOOTHING = 1e-4
+WARM_SMOOTHING = 0.03
 STEPS = 30
 # L-BFGS stops where a step gains less than this times the square of the tolerance: what slopes
 # prove is off by the root of what the metric is off.
@@ -44,12 +45,7 @@ class StreamedTask(Protocol):
 
 
 def solve_streamed(
-    task: StreamedTask,
-    components: np.ndarray,
-    run: Run,
-    smoothing: float,
-    seen: Certificate,
-    done: int = 0,
+    task: StreamedTask, components: np.ndarray, run: Run, smoothing: float, done: int = 0
 ) -> Solution:
     """Minimise a hinge objective to a relative duality gap of ``run.tol``, without multipliers.
 
@@ -58,17 +54,17 @@ def solve_streamed(
     task : StreamedTask
         The problem.
     components : ndarray of shape (r, e)
-        Where it was evaluated.
+        The start.
     run : Run
         Tolerance and limits.
     smoothing : float
-        The first smoothing, with which it was evaluated.
-    seen : Certificate
-        What the evaluation said.
+        The first smoothing, if the start is not the end of a similar solve.
     done : int
         Iterations that were made before.
     """
     full_rank, scale = components.shape[0] >= components.shape[1], float(np.mean(components**2))
+    smoothing = WARM_SMOOTHING if run.warm else smoothing
+    seen = task.evaluate(components, smoothing)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
     task.keep_dual(components, smoothing, seen)
     gap, converged = relative_gap(objective, bound, task.objective_at_zero), False
@@ -98,7 +94,8 @@ def solve_streamed(
             bound=bound,
             gap=gap,
             n_active=seen.n_active,
-            n_evaluations=minimum.n_evaluations + 1,
+            # The start of the fit was evaluated, too.
+            n_evaluations=minimum.n_evaluations + 1 + (iteration == done + 1),
         )
         if run.report(best, record) or converged or at_end:
             break
