@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +32,11 @@ from lnml.proofs.slopes import Slopes, SlopesAt
 MARGIN = 1.1
 # Smoothing of the hinges, once a solve has settled; a search looks that far, too.
 SMOOTHING = 0.15
+# Rows of a sample that a metric is learned from first, if there is no room for impostors.
+SAMPLED_ROWS = 2000
+
+# Maps components (r x e) and a smoothing to a value and its gradient.
+Smoothed = Callable[[np.ndarray, float], tuple[float, np.ndarray]]
 
 
 class MetricTerm(Protocol):
@@ -195,12 +202,32 @@ class TripletTask(Task, ABC):
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x e) of the smoothed objective over the working set."""
+        return self._smoothed_over(self.working, self.hinge_weight, components, smoothing)
+
+    def _smoothed_over(
+        self, working: WorkingSet, weight: float, components: np.ndarray, smoothing: float
+    ) -> tuple[float, np.ndarray]:
         embedding = self.kernels.embed(self.points, components)
-        terms = self.kernels.hinge(embedding, self.working, smoothing, moment="coordinates")
+        terms = self.kernels.hinge(embedding, working, smoothing, moment="coordinates")
         assert terms.moment is not None
         value, gradient = self.term.value_and_gradient(components)
-        gradient = self.term.restrict(gradient + 2.0 * self.hinge_weight * terms.moment)
-        return value + self.hinge_weight * terms.smoothed, gradient
+        gradient = self.term.restrict(gradient + 2.0 * weight * terms.moment)
+        return value + weight * terms.smoothed, gradient
+
+    def sampled(self) -> Smoothed | None:
+        """Return the smoothed objective over some rows for all; None if there are few rows."""
+        pairs = self.kernels.pattern(self.targets).to_host()
+        rows = np.flatnonzero(pairs.sizes)
+        if rows.size < 2 * SAMPLED_ROWS:
+            return None
+        # Rows are sorted by class: in this way, each class has its share.
+        chosen = np.zeros(pairs.sizes.size, dtype=bool)
+        chosen[rows[:: rows.size // SAMPLED_ROWS]] = True
+        sizes = np.where(chosen, pairs.sizes, 0)
+        kept = pairs.indices[np.repeat(chosen, pairs.sizes)]
+        targets = self.kernels.pattern(Pattern(np.concatenate([[0], np.cumsum(sizes)]), kept))
+        working = Streamed.of(self.kernels.working_set(targets, None))
+        return partial(self._smoothed_over, working, self.hinge_weight * pairs.size / kept.size)
 
     def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""

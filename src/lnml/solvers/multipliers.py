@@ -21,7 +21,7 @@ from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
-from lnml.solvers.streamed import solve_streamed
+from lnml.solvers.streamed import StreamedTask, solve_streamed
 
 FIRST_SMOOTHING = 0.3
 COARSE_ITERATIONS = 3
@@ -42,14 +42,8 @@ PATH_STEPS = 7
 PATH_ESCAPE = 0.1
 
 
-class HingeTask(Protocol):
-    """What the solver asks of an objective, in conditioned coordinates.
-
-    ``precision`` is the relative accuracy of its values.
-    """
-
-    objective_at_zero: float
-    precision: float
+class HingeTask(StreamedTask, Protocol):
+    """What the solver asks of an objective, in conditioned coordinates."""
 
     @property
     def streamed(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
+from lnml.objectives.triplet_task import Smoothed
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import leave_saddle
@@ -29,13 +30,19 @@ VALUE_SHARE = 0.01
 
 
 class StreamedTask(Protocol):
-    """What is asked of an objective, in conditioned coordinates."""
+    """What is asked of an objective, in conditioned coordinates.
+
+    ``precision`` is the relative accuracy of its values.
+    """
 
     objective_at_zero: float
     precision: float
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient of the smoothed problem."""
+
+    def sampled(self) -> Smoothed | None:
+        """Return the same over a sample of rows; None if there are few rows."""
 
     def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and dual bound."""
@@ -63,7 +70,17 @@ def solve_streamed(
         Iterations that were made before.
     """
     full_rank, scale = components.shape[0] >= components.shape[1], float(np.mean(components**2))
-    smoothing = WARM_SMOOTHING if run.warm else smoothing
+    if run.warm:
+        smoothing = WARM_SMOOTHING
+    elif (sampled := task.sampled()) is not None:
+        # Most of the way is made with a few rows, for all of which an evaluation takes long.
+        coarse = minimize_over_components(
+            lambda at: sampled(at, smoothing),
+            components,
+            max_iter=STEPS,
+            value_tol=VALUE_SHARE * run.tol**2,
+        )
+        components, smoothing = coarse.components, FALL * smoothing
     seen = task.evaluate(components, smoothing)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
     task.keep_dual(components, smoothing, seen)

@@ -32,6 +32,7 @@ VERIFY_COST = 12.0
 # Up to this many rows all coordinates are used: choosing some would take longer.
 SMALL = 2048
 UNDERFLOW = 1e-30
+NO_LIMIT = 1e30
 SAMPLE_ROWS = 64
 SAMPLE_COLUMNS = 1024
 
@@ -136,6 +137,9 @@ def _search(
     (first, last), (begin, end) = window.rows, window.columns
     out_first, out_end = window.leave_out
     tally = _Tally(max_pairs)
+    # Where columns do not look back, only the radius of the row counts.
+    nothing = np.full_like(filter_.limits, -NO_LIMIT)
+    of_columns = filter_.limits if window.two_way else nothing
 
     def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         lo, hi = first + tile[0], first + tile[1]
@@ -151,8 +155,8 @@ def _search(
             before = used
             while True:
                 used = _collect(
-                    products, lo, left, window.two_way, filter_.norms, filter_.limits, radius,
-                    out_first, out_end, z, buffers, before,
+                    products, lo, left, window.two_way, filter_.norms, filter_.limits, of_columns,
+                    radius, out_first, out_end, z, buffers, before,
                 )  # fmt: skip
                 if used >= 0:
                     break
@@ -202,7 +206,7 @@ def _make_filter(z: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> _F
     # the norms over all coordinates, since rotation mixes them; squares below the
     # floor may underflow. Rows without targets have radius -inf.
     slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
-    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -1e30, 1e30)
+    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -NO_LIMIT, NO_LIMIT)
     return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
 
 
@@ -245,12 +249,15 @@ def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.
 
 @njit(nogil=True, cache=True)
 def _collect(
-    products, lo, left, two_way, norms, limits, radius, out_first, out_end, z, buffers, used
-):
+    products, lo, left, two_way, norms, limits, of_columns, radius, out_first, out_end, z, buffers,
+    used,
+):  # fmt: skip
     """Append the close pairs of one tile; return the new length, -1 when full."""
     n_rows, n_columns = products.shape
     for a in range(n_rows):
         i = lo + a
+        if not two_way and radius[i] <= 0.0:
+            continue
         lower = min(max(out_first[i] - left, 0), n_columns)
         upper = min(max(out_end[i] - left, 0), n_columns)
         for side in range(2):
@@ -259,7 +266,7 @@ def _collect(
                 high = min(low + _SEGMENT, end)
                 part = slice(left + low, left + high)
                 passing = _count_passing(
-                    products[a, low:high], norms[i], limits[i], norms[part], limits[part]
+                    products[a, low:high], norms[i], limits[i], norms[part], of_columns[part]
                 )
                 if passing == 0.0:
                     continue
@@ -268,7 +275,7 @@ def _collect(
                 for b in range(low, high):
                     j = left + b
                     bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
-                    if bound < max(limits[i], limits[j]):
+                    if bound < max(limits[i], of_columns[j]):
                         used = _verify(z, radius, i, j, two_way, buffers, used)
     return used
 
