@@ -239,7 +239,8 @@ class TripletTask(Task, ABC):
         certificate = self.term.certificate(
             components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
         )
-        if self.impostors is None and terms.n_active > self.kernels.most_slopes:
+        kept = self.impostors is not None or self.streamed
+        if not kept and terms.n_active > self.kernels.most_slopes:
             # There is room for the impostors, but not for the slopes of their triplets.
             self._stream()
         return certificate._replace(multiple=multiple, n_active=terms.n_active)
