@@ -20,6 +20,8 @@ from lnml.proofs.slopes import Slopes
 # Multiplications of differences with components, above which a fit is large.
 LARGE = 2e9
 LARGE_ON_DEVICE = 1e8
+# Triplets whose hinges are listed at a time.
+AT_A_TIME = 2**21
 # Largest rounding of a length that a search for impostors is widened by.
 MOST_SHIFT = 0.1
 # Most pairs of rows, one of them too large for a search, that are looked at one by one.
@@ -112,8 +114,14 @@ class FinishedTriplets:
         if self.large:
             return self._hinges_by_device(reach)
         rows, impostors = self._candidates(reach)
-        lengths = Lengths(*squared_lengths(self.pairs.rows, rows, impostors, self.components))
-        return hinge_sum(self.targets, self.pattern.indptr, lengths, rows)
+        step = max(1, AT_A_TIME // int(self.pattern.sizes.max(initial=1)))
+        total = Value(0.0, 0.0)
+        for lo in range(0, rows.size, step):
+            some, others = rows[lo : lo + step], impostors[lo : lo + step]
+            lengths = Lengths(*squared_lengths(self.pairs.rows, some, others, self.components))
+            found = hinge_sum(self.targets, self.pattern.indptr, lengths, some)
+            total = total.plus(found) if lo else found
+        return total
 
     def _hinges_by_device(self, reach: np.ndarray) -> Value:
         """Sum of the hinges, from coordinates in float64."""
