@@ -16,6 +16,7 @@ from lnml import LMNN, LNML, RelativeComparisons, SupportVectorMetric
 from lnml.certificates import Certificate, verify
 from lnml.kernels.cpu import threads
 from lnml.objectives import triplet_proof, triplet_task
+from lnml.solvers import streamed
 
 # MiB, which has room for some 40 pairs.
 TINY = 0.001
@@ -186,13 +187,16 @@ def test_an_interrupt_ends_it():
         LMNN(callback=interrupt).fit(X, y)
 
 
-def test_a_fit_that_ends_early_says_why():
-    X, y = overlapping(6, 200, 3)
+def test_a_fit_that_ends_early_says_why(monkeypatch):
+    X, y = overlapping(6, 200, 2)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=1 .* raise max_iter, or raise scikit"):
-        streamed_fit(LMNN(max_iter=1), X, y)
+        streamed_fit(LMNN(max_iter=1), X, y, 0.05)
+    # So much smoothing leaves the gap open.
+    monkeypatch.setattr(streamed, "LEAST_SMOOTHING", 0.3)
     with pytest.warns(ConvergenceWarning, match=r"end of its progress .*working_memory"):
-        found = streamed_fit(LMNN(tol=1e-12), X, y)
-    assert not found.converged_ and 1e-12 < found.duality_gap_ < 1e-3
+        found = streamed_fit(LMNN(), X, y, 0.05)
+    assert not found.converged_ and 1e-3 < found.duality_gap_ < 0.1
+    assert verify(found.certificate(X, y), X, y).holds
 
 
 def test_a_warm_start_goes_on_without_multipliers():
@@ -241,8 +245,8 @@ def test_a_proof_can_be_saved(tmp_path):
 @pytest.mark.usefixtures("device")
 @pytest.mark.one_machine("a cluster keeps all candidates, or says that they do not fit")
 def test_every_device():
-    X, y = overlapping(10, 150, 2)
-    found = streamed_fit(LMNN(), X, y)
+    X, y = overlapping(10, 100, 2)
+    found = streamed_fit(LMNN(), X, y, 0.04)
     assert found.converged_
     assert verify(found.certificate(X, y), X, y).holds
 
