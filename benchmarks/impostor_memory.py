@@ -16,7 +16,6 @@ from pathlib import Path
 
 RESULT = Path(__file__).parent / "results" / "impostor_memory.md"
 CASES = (
-    "10000x10:16",
     "10000x10:96",
     "20000x10:16",
     "20000x1:1024",
