@@ -9,7 +9,16 @@ from hypothesis import settings
 from sklearn import config_context
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import PAIR_BYTES, Edge, Multipliers, Partners, Pattern, Search, WorkingSet
+from lnml.core.pairs import (
+    PAIR_BYTES,
+    Edge,
+    Multipliers,
+    Partners,
+    Pattern,
+    Search,
+    Streamed,
+    WorkingSet,
+)
 from lnml.core.points import Embedding, Points
 from lnml.kernels import get_kernels
 
@@ -72,6 +81,8 @@ class HostKernels:
             return replace(value, radius=there(value.radius), found=there(value.found))
         if isinstance(value, Pattern):
             return self.kernels.pattern(value)
+        if isinstance(value, Streamed):
+            return Streamed.of(self.kernels.working_set(value.targets, None))
         if isinstance(value, WorkingSet):
             return self.kernels.working_set(value.targets, value.candidates, value.multipliers)
         if isinstance(value, Partners):

@@ -60,13 +60,6 @@ def test_estimate_grows_with_the_data(estimator):
     assert estimate_memory(estimator, 1000, 20, np.float32) < small
 
 
-def test_too_many_impostors_are_an_error_with_a_figure():
-    letter = load_dataset("letter")
-    with sklearn.config_context(working_memory=0.1):
-        with pytest.raises(MemoryError, match="working_memory"):
-            LMNN().fit(letter.data[:3000], letter.target[:3000])
-
-
 def test_costs_do_not_need_all_impostors_at_once():
     """The assignment works block by block where a working set would not fit."""
     from lnml.kernels import get_kernels

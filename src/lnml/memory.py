@@ -43,8 +43,10 @@ def estimate_memory(
     how many impostors are within reach of a row, and only the data tell that: on real
     data the estimate is mostly within a factor 1.5, on classes that hardly differ a fit
     can take several times as much (docs/performance.md). A fit never keeps more impostors
-    than fit scikit-learn's ``working_memory``, or a fifth of a GPU's free memory. If it
-    would need more, it raises a MemoryError.
+    than fit scikit-learn's ``working_memory``, or a fifth of a GPU's free memory: beside the
+    copies of the data, 1.5 times ``working_memory`` is the most that it takes. If it would
+    need more, it finds impostors again and again, a few rows at a time (docs/lmnn.md); on a
+    cluster it raises a MemoryError.
 
     Parameters
     ----------
@@ -77,18 +79,24 @@ def estimate_memory(
     itemsize = _itemsize(dtype)
     if str(device) != "cpu":
         return _gpu_bytes(work, n, d, itemsize, str(device))
-    total = n * d * (NARROW_COPIES * itemsize + (DATA_COPIES - NARROW_COPIES) * 8)
-    return total + SQUARES * d * d * 8 + _scratch_bytes(work, n, _rank(base, d), d)
+    return data_bytes(n, d, itemsize) + _scratch_bytes(work, n, _rank(base, d), d)
+
+
+def data_bytes(n: int, d: int, itemsize: int) -> int:
+    """Bytes of what a fit on the CPU keeps of the data, and of small matrices."""
+    copies = NARROW_COPIES * itemsize + (DATA_COPIES - NARROW_COPIES) * 8
+    return n * d * copies + SQUARES * d * d * 8
 
 
 def _scratch_bytes(work: Work, n: int, rank: int, d: int) -> int:
     """Bytes that the kernels of the CPU take beside copies of the data."""
     # Imported here: numba takes a second to import.
     from lnml.kernels.cpu import pair_weights, roots
-    from lnml.kernels.cpu.threads import thread_count
+    from lnml.kernels.cpu.threads import pair_budget, thread_count
 
     if work is Work.CANDIDATES:
-        return thread_count() * SEARCH_BYTES + n * CANDIDATES_PER_ROW * PAIR_BYTES
+        pairs = min(n * CANDIDATES_PER_ROW, pair_budget())
+        return thread_count() * SEARCH_BYTES + pairs * PAIR_BYTES
     if work is Work.ROOTS:
         return roots.scratch_bytes(n) + thread_count() * ROOT_BYTES
     if work is Work.SOFTMAX:

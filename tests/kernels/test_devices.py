@@ -25,7 +25,8 @@ def test_all_implementations_are_tested():
 
 def test_every_operation_of_the_protocol_is_there():
     """Implementations derive from the protocol, whose own methods do nothing."""
-    operations = {name for name in vars(Kernels) if not name.startswith("_")} - {"remote"}
+    operations = {name for name in vars(Kernels) if not name.startswith("_")}
+    operations -= {"remote", "most_slopes"}
     assert 20 < len(operations) <= 25
     for implementation in (CPUKernels, TorchKernels, ClusterKernels):
         for name in operations:

@@ -257,3 +257,22 @@ def test_best_scale_is_the_minimum_along_the_ray(push_weight):
     found = along_ray(np.log(task.best_scale(components)))
     least = minimize_scalar(along_ray, bounds=(-10, 10), method="bounded", options={"xatol": 1e-9})
     assert found <= least.fun * (1 + 1e-6)
+
+
+def test_no_room_for_impostors():
+    """They are found again in each evaluation, but on a cluster, which says what fits."""
+    task, *_ = make_task(0)
+    components = random_components(task, 1)
+    task.search(components, 0.3)
+    kept, gradient = task.smoothed(components, 0.3)
+    assert not task.streamed
+    with room_for(task.kernels, 20):
+        if task.kernels.remote:
+            with pytest.raises(MemoryError, match=r"more than 0\.5 KiB: raise .*working_memory"):
+                task.search(components, 0.3)
+            return
+        task.search(components, 0.3)
+        assert task.streamed
+        found, again = task.smoothed(components, 0.3)
+    np.testing.assert_allclose(found, kept, rtol=1e-12)
+    np.testing.assert_allclose(again, gradient, rtol=1e-9, atol=1e-9)

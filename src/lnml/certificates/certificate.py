@@ -32,6 +32,13 @@ _SHAPES: dict[str, dict[str, tuple[str | int, ...]]] = {
         "factor": ("d", "d"),
     },
 }
+# In place of triplets and their slopes, where these are too many to be listed.
+_LISTED = ("triplets", "slopes")
+_IMPLIED: dict[str, tuple[str | int, ...]] = {
+    "dual_components": ("rows", "d"),
+    "smoothing": (1,),
+    "share": (1,),
+}
 _PARAMETERS = {
     "lmnn": "push_weight",
     "frobenius": "C",
@@ -98,6 +105,9 @@ class Certificate:
 
         targets : (P, 2) pairs (i, j); absent: all ordered pairs of the same class, sorted
         lmnn : triplets (T, 2), each an index into targets and an impostor l; slopes (T,)
+        or, if these are too many, dual_components (rows, d), smoothing (1,) and share (1,): the
+        slope of every triplet is share * min(max(h / smoothing, 0), 1), h = 1 + D_ij - D_il at
+        these components
         frobenius : the same, and dominator (d, d)
         weighted_basis : the same, and basis (d, m), weights (m,)
         mcml : dual_shares (s,), dual_components (s, rows, d); what the shares lack of one is
@@ -175,8 +185,11 @@ class Certificate:
         put(self, "duals", self._checked_duals(d))
 
     def _checked_duals(self, d: int) -> dict[str, np.ndarray]:
-        shapes = {"targets": ("P", 2), **_SHAPES[self.method]}
-        lengths: dict[str | int, int] = {"d": d, 2: 2}
+        own = _SHAPES[self.method]
+        if "smoothing" in self.duals and "slopes" in own:
+            own = _IMPLIED | {name: axes for name, axes in own.items() if name not in _LISTED}
+        shapes = {"targets": ("P", 2), **own}
+        lengths: dict[str | int, int] = {"d": d, 1: 1, 2: 2}
         duals = {}
         for name, array in self.duals.items():
             _require(name in shapes, f"a certificate of {self.method} has no dual {name!r}")
@@ -188,7 +201,7 @@ class Certificate:
                     f"{name} has shape {array.shape}, which does not go with the other arrays: "
                     f"it should be {axes} with {lengths}",
                 )
-        needed = set(_SHAPES[self.method])
+        needed = set(own)
         if self.bound <= 0.0:
             needed &= {"pairs", "similar", "bounds"}
         missing = sorted(needed - set(duals))

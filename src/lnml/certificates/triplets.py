@@ -13,8 +13,8 @@ import numpy as np
 
 from lnml.certificates.arithmetic import BLOCK, EPS, LONG, blocks, gamma
 from lnml.certificates.coordinates import without
-from lnml.certificates.images import STEPS, block_distances
-from lnml.certificates.matrices import Matrix, edge_scatter, is_positive
+from lnml.certificates.images import STEPS, Images, block_distances
+from lnml.certificates.matrices import Matrix, Scatter, edge_scatter, is_positive
 from lnml.certificates.problem import Problem, Value, are_distinct, demand
 from lnml.certificates.trace import trace_value, with_trace
 
@@ -106,6 +106,52 @@ def checked_slopes(problem: Problem) -> Slopes:
     )
 
 
+def slope_scatter(problem: Problem, points: Images, pull: LONG, push: LONG) -> tuple[Matrix, LONG]:
+    """Scatter of the target pairs times pull, plus that of the slopes times push; and their sum.
+
+    The scatter of the slopes is sum_t a_t (z_ij z_ij^T - z_il z_il^T).
+    """
+    if "smoothing" in problem.certificate.duals:
+        return implied_scatter(problem, points, pull, push)
+    slopes = checked_slopes(problem)
+    weights = push * slopes.weights
+    if pull > 0:
+        weights[: slopes.n_targets] += pull
+    # Both are positive: a weight of a target pair does not cancel.
+    return edge_scatter(points, slopes.edges, weights, slopes.steps + 4), slopes.total
+
+
+def implied_scatter(
+    problem: Problem, points: Images, pull: LONG, push: LONG
+) -> tuple[Matrix, LONG]:
+    """Return the same for slopes share * min(max(h / smoothing, 0), 1) at a metric.
+
+    They are what is computed here, numbers between 0 and 1: their own rounding proves nothing
+    wrong. Row by row, so that there are never many of them.
+    """
+    duals, n = problem.certificate.duals, problem.n_rows
+    (smoothing,), (share,) = duals["smoothing"].astype(LONG), duals["share"].astype(LONG)
+    demand(smoothing > 0, "the smoothing of the slopes is not positive")
+    demand(0 <= share <= 1, "the share of the slopes is not between 0 and 1")
+    at, targets = problem.images(duals["dual_components"]), problem.targets_of()
+    scatter, total = Scatter(points, n + 8), LONG(0)
+    for part in blocks(n):
+        distances, _ = block_distances(at, part)
+        others = ~problem.same_class(part)
+        for i, other, D in zip(range(part.start, part.stop), others, distances, strict=True):
+            if not targets[i].size:
+                continue
+            margins = 1 + D[targets[i], None] - D[other]
+            slopes = share * np.clip(margins / smoothing, 0, 1)
+            demand(((slopes >= 0) & (slopes <= 1)).all(), "a slope is not between 0 and 1")
+            near, far = slopes.sum(axis=1), slopes.sum(axis=0)
+            used = far > 0
+            scatter.add(i, targets[i], pull + push * near)
+            scatter.add(i, np.flatnonzero(other)[used], -push * far[used])
+            total += near.sum()
+    return scatter.total(), total * (1 - gamma(3 * n))
+
+
 def lmnn_objective(problem: Problem) -> Value:
     """(1 - mu) (D_ij + t tr M) + mu * hinges, over the target pairs."""
     mu = LONG(problem.certificate.parameters["push_weight"])
@@ -120,17 +166,14 @@ def lmnn_bound(problem: Problem) -> LONG:
 
     G = (1 - mu) (sum_ij v_ij v_ij^T + t I) + mu sum_t a_t (v_ij v_ij^T - v_il v_il^T).
     """
-    certificate, slopes = problem.certificate, checked_slopes(problem)
+    certificate = problem.certificate
     mu = LONG(certificate.parameters["push_weight"])
-    weights = mu * slopes.weights
-    weights[: slopes.n_targets] += 1 - mu
     points = problem.images(certificate.coordinates.T)
-    # 1 - mu and mu a are both positive: a weight of a target pair does not cancel.
-    dual = edge_scatter(points, slopes.edges, weights, slopes.steps + 4)
+    dual, total = slope_scatter(problem, points, 1 - mu, mu)
     dual = with_trace(problem, dual, 1 - mu)
     # With M = W A W^T, <G, M> = <W^T G W, A> >= -slack trace(A).
     demand(is_positive(dual, certificate.slack), INDEFINITE)
-    return rounded_down(mu * slopes.total)
+    return rounded_down(mu * total)
 
 
 def frobenius_objective(problem: Problem) -> Value:
@@ -157,19 +200,19 @@ def frobenius_bound(problem: Problem) -> LONG:
     Rows do not differ along U, so PBP = B, and PYP has no larger norm than Y: it is enough that
     PYP >= B, which says that (PW)^T Y (PW) >= W^T B W.
     """
-    certificate, slopes = problem.certificate, checked_slopes(problem)
+    certificate = problem.certificate
     C, W = LONG(certificate.parameters["C"]), certificate.coordinates
     Y = certificate.duals["dominator"]
     demand((Y == Y.T).all(), "the dominator is not symmetric")
     points = problem.images(W.T)
-    minus_B = edge_scatter(points, slopes.edges, C * slopes.weights, slopes.steps + 2)
+    minus_B, total = slope_scatter(problem, points, LONG(0), C)
     W, Y = without(problem.left_out, W.astype(LONG)), Y.astype(LONG)
     above = W.T @ Y @ W
     sizes = np.abs(W).T @ np.abs(Y) @ np.abs(W)
     inside = Matrix((above + above.T) / 2, gamma(2 * len(Y) + 4) * sizes)
     demand(is_positive(inside.plus(minus_B), certificate.slack), INDEFINITE)
     norm = (Y**2).sum() / 2 * (1 + gamma(Y.size))
-    return rounded_down(C * slopes.total) - norm * (1 + 2 * EPS)
+    return rounded_down(C * total) - norm * (1 + 2 * EPS)
 
 
 def weighted_basis_bound(problem: Problem) -> LONG:
@@ -180,25 +223,36 @@ def weighted_basis_bound(problem: Problem) -> LONG:
                       <= u^T Q w - 1/2 w^T Q w  (Q u >= b and w >= 0)
                       <= 1/2 u^T Q u            (1/2 (w - u)^T Q (w - u) >= 0, as Q is psd).
     """
-    certificate, slopes = problem.certificate, checked_slopes(problem)
+    certificate = problem.certificate
     C = LONG(certificate.parameters["C"])
     A, u = certificate.duals["basis"], certificate.duals["weights"].astype(LONG)
     demand((u >= 0).all(), "a dual weight is negative")
-    points = problem.images(A.T)
-    b, squares, weights = np.zeros_like(u), np.zeros_like(u), C * slopes.weights
-    parts = blocks(len(slopes.edges))
-    for part in parts:
-        along = points.between(*slopes.edges[part].T) ** 2
-        b -= weights[part] @ along
-        squares += np.abs(weights[part]) @ along
-    share = gamma(BLOCK + len(parts) + slopes.steps + 4 * STEPS)
-    b_error = share * points.sizes(squares, np.abs(weights).sum()) ** 2
+    b, b_error, total = column_gains(problem, problem.images(A.T), C)
     gram, sizes = (part.T.astype(LONG) @ part.astype(LONG) for part in (A, np.abs(A)))
     steps = 2 * len(A) + len(u) + 8
     Qu, Qu_error = gram**2 @ u, gamma(steps) * (sizes**2 @ u)
     demand((Qu - Qu_error >= b + b_error).all(), "the dual weights do not dominate the hinges")
     norm = (u @ (Qu + Qu_error)) / 2 * (1 + gamma(len(u) + 4))
-    return LONG(rounded_down(C * slopes.total) - norm)
+    return LONG(rounded_down(C * total) - norm)
+
+
+def column_gains(problem: Problem, points: Images, C: LONG) -> tuple[np.ndarray, np.ndarray, LONG]:
+    """b_k = C sum_t a_t ((a_k^T v_il)^2 - (a_k^T v_ij)^2), its error, and the sum of the slopes.
+
+    ``points`` are the images of the rows along the columns a_k.
+    """
+    if "smoothing" in problem.certificate.duals:
+        dual, total = implied_scatter(problem, points, LONG(0), C)
+        return -np.diag(dual.values), np.diag(dual.errors), total
+    slopes = checked_slopes(problem)
+    b, squares = np.zeros((2, points.high.shape[1]), dtype=LONG)
+    weights, parts = C * slopes.weights, blocks(len(slopes.edges))
+    for part in parts:
+        along = points.between(*slopes.edges[part].T) ** 2
+        b -= weights[part] @ along
+        squares += np.abs(weights[part]) @ along
+    share = gamma(BLOCK + len(parts) + slopes.steps + 4 * STEPS)
+    return b, share * points.sizes(squares, np.abs(weights).sum()) ** 2, slopes.total
 
 
 def rounded_down(value: LONG) -> LONG:

@@ -99,6 +99,8 @@ class Edge(NamedTuple):
 
 # Bytes that one candidate pair takes in a working set and its evaluation, on the host.
 PAIR_BYTES = 24
+# Bytes that the slope of one triplet takes: as a multiplier, and in a proof.
+SLOPE_BYTES = 100
 # A search serves a radius this much smaller than its own, whatever the rounding.
 SEARCH_SLACK = 1.0 + 1e-3
 
@@ -168,6 +170,20 @@ class WorkingSet:
         return replace(self, multipliers=multipliers)
 
 
+@dataclass(frozen=True, eq=False)
+class Streamed(WorkingSet):
+    """All triplets of some targets, whatever the metric: their impostors are not kept.
+
+    Each operation finds them again, a few rows at a time. There are no multipliers, and
+    ``candidates`` is empty.
+    """
+
+    @classmethod
+    def of(cls, empty: WorkingSet) -> Self:
+        """Make one from a working set without candidates."""
+        return cls(empty.targets, empty.candidates)
+
+
 class Hinge(NamedTuple):
     """The hinge terms of all triplets (i, target, candidate impostor).
 
@@ -186,6 +202,10 @@ class Hinge(NamedTuple):
         asked for.
     moment : ndarray of shape (r, d) or (d, d), or None
         The sum over slopes that was asked for.
+    target_slopes : pair values of the targets, or None
+        Sum of the slopes of the triplets of a target pair; with a ``scatter`` alone.
+    scatter : EdgeScatter or None
+        The moment of the data with a bound of its rounding, if that was asked for.
     """
 
     smoothed: float
@@ -194,6 +214,8 @@ class Hinge(NamedTuple):
     n_active: int
     target_hinge: Any
     moment: np.ndarray | None = None
+    target_slopes: Any = None
+    scatter: EdgeScatter | None = None
 
 
 class HingeSums(NamedTuple):
@@ -233,6 +255,13 @@ class EdgeScatter(NamedTuple):
     squares: np.ndarray
     left: np.ndarray
     right: np.ndarray
+
+    def plus(self, other: EdgeScatter) -> EdgeScatter:
+        """Return the sum of two; the rounding of this sum is left to who uses it."""
+        # By Cauchy's inequality, ab + cd is at most the product of |(a, c)| and |(b, d)|.
+        left, right = np.hypot(self.left, other.left), np.hypot(self.right, other.right)
+        matrix, squares = self.matrix + other.matrix, self.squares + other.squares
+        return EdgeScatter(matrix, squares, left * (1.0 + 1e-14), right)
 
 
 class Partners(NamedTuple):

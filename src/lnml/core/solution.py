@@ -128,6 +128,8 @@ class Solution:
         Whether the gap, or the method's stated stopping rule, met the tolerance.
     short : bool
         Whether the solver met its rule, and still less could be proved than was asked for.
+    streamed : bool
+        Whether there was no room for impostors, so that a gap may stay open.
     history : list of dict
         One record per iteration (or round).
     state : Any
@@ -157,6 +159,7 @@ class Solution:
     gap: float | None = None
     converged: bool = True
     short: bool = False
+    streamed: bool = False
     history: list[Any] = field(default_factory=list)
     state: Any = None
     stopped: bool = False

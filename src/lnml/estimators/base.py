@@ -216,6 +216,11 @@ class MetricEstimator(MahalanobisMetric):
         proved = "" if gap is None else f" with a relative duality gap of {gap:.1e}"
         where = "a limit of its own" if value is None else f"{limit}={value}"
         cures = [] if value is None else [f"raise {limit}"]
+        if learned.solution.streamed:
+            # Such a fit also ends where it makes no progress.
+            if value is not None and len(learned.solution.history) < value:
+                where, cures = "the end of its progress", []
+            cures.append("raise scikit-learn's working_memory, which its impostors do not fit")
         if "tol" in self.get_params(deep=False):
             cures.append("accept a larger tol")
         advice = ", or ".join(cures) or "its metric may be far from the best one"

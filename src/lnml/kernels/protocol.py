@@ -40,9 +40,13 @@ class Kernels(Protocol):
     ----------
     remote : bool
         Whether rows cannot come to the host: there may be too many.
+        Then all candidates of a working set must be kept, see :meth:`hinge`.
+    most_slopes : float
+        How many slopes of triplets there is room for.
     """
 
     remote: bool = False
+    most_slopes: float = np.inf
 
     # Data on the device.
 
@@ -166,6 +170,9 @@ class Kernels(Protocol):
         ``moment`` asks for V^T Lap(W + W^T) data, W = the slopes at target pairs minus those
         at candidates, in float64: V are the "coordinates" (r x d; products of float32 data may
         be float32, enough for a gradient) or the "data" (d x d; enough for a certificate).
+        A device that is not ``remote`` also takes a working set whose candidates are not kept
+        (:class:`lnml.core.pairs.Streamed`). Then ``moment`` may be the "scatter", too: that of
+        the data with a bound of its rounding.
         Hinges of single target pairs are promised without a moment only.
         """
 

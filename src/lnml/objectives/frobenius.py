@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from lnml.core.pairs import Edge, Hinge, Pattern
 from lnml.core.points import Embedding
-from lnml.core.solution import Proof
+from lnml.core.solution import Certificate, Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import (
     SoftCoordinates,
@@ -25,6 +25,7 @@ from lnml.objectives.conditioning import (
 )
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.norms import DiagonalNorm, FullNorm, SquaredNorm, half_square
+from lnml.objectives.streamed_proof import slope_sums
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import PointCoordinates, TripletTask, count_triplets
 from lnml.objectives.triplets import TripletObjective
@@ -38,7 +39,7 @@ from lnml.proofs.hinges import (
 )
 from lnml.proofs.objective import Value
 from lnml.proofs.rounding import UNIT, gamma
-from lnml.proofs.slopes import Slopes
+from lnml.proofs.slopes import Slopes, SlopesAt
 
 # Variance above which a norm counts as free, in units where it costs as much as all hinges.
 FREE = 10.0
@@ -96,15 +97,23 @@ class FrobeniusObjective(TripletObjective):
         moved = gamma(len(components.T) + 2) * float(np.vdot(components, components))
         return Value(half_square(gram), norm * moved + moved**2 + gamma(gram.size + 4) * norm**2)
 
-    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt) -> Proof:
         """Return the bound of docs/frobenius.md."""
         kernels, points = self.training.kernels, self.training.points
         known = finished.task.coordinates.whitened
         whitened = for_proof(kernels, points, known, class_pull(points))
-        push = push_moment(finished.pairs, slopes, whitened.matrix).times(self.hinge_weight)
-        total = slope_total(slopes, self.hinge_weight)
+        if isinstance(slopes, SlopesAt):
+            sums = slope_sums(kernels, finished, slopes)
+            push, total = sums.moment(whitened.matrix), sums.weighted(self.hinge_weight)
+        else:
+            push = push_moment(finished.pairs, slopes, whitened.matrix)
+            total = slope_total(slopes, self.hinge_weight)
+        push = push.times(self.hinge_weight)
         bound = norm_bound(push, total, whitened.matrix, whitened.inverse)
-        duals = slopes.scaled(bound.share).duals()
+        if isinstance(slopes, SlopesAt):
+            duals = sums.duals(bound.share)
+        else:
+            duals = slopes.scaled(bound.share).duals()
         if bound.dominator is not None:
             duals["dominator"] = bound.dominator
         return Proof(
@@ -156,20 +165,29 @@ class WeightedBasisObjective(FrobeniusObjective):
         scaled = scale_basis(kernels, points, self.basis, targets)
         return self._task(scaled, targets, DiagonalNorm(scaled.matrix))
 
-    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt) -> Proof:
         """Return the bound of docs/frobenius.md, along the columns of the basis."""
-        i, j, weights, summed = slope_edges(finished.pairs, slopes)
         # A column along which rows do not differ needs no weight.
         basis = np.where(finished.task.coordinates.varies, self.basis, 0.0)
-        found, error = column_moments(finished.pairs.rows, i, j, -weights, basis)
-        error = error + gamma(summed) * np.abs(found)
+        if isinstance(slopes, SlopesAt):
+            sums = slope_sums(self.training.kernels, finished, slopes)
+            push, total = sums.moment(basis), sums.weighted(self.hinge_weight)
+            found, error = -np.diag(push.matrix), push.error
+        else:
+            i, j, weights, summed = slope_edges(finished.pairs, slopes)
+            total = slope_total(slopes, self.hinge_weight)
+            found, error = column_moments(finished.pairs.rows, i, j, -weights, basis)
+            error = error + gamma(summed) * np.abs(found)
         bound = weights_bound(
             self.hinge_weight * found,
             self.hinge_weight * error + 2.0 * UNIT * np.abs(self.hinge_weight * found),
-            slope_total(slopes, self.hinge_weight),
+            total,
             basis,
         )
-        duals = slopes.scaled(bound.share).duals()
+        if isinstance(slopes, SlopesAt):
+            duals = sums.duals(bound.share)
+        else:
+            duals = slopes.scaled(bound.share).duals()
         assert bound.dominator is not None, "weights always dominate"
         return Proof(
             finished.objective,
@@ -186,6 +204,17 @@ class FrobeniusTask(TripletTask):
 
     term: SquaredNorm
 
+    def _stream(self) -> None:
+        super()._stream()
+        self.term.dual = None
+
+    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
+        """See :class:`lnml.objectives.triplet_task.TripletTask`."""
+        if self.streamed:
+            # Slopes that are not kept cannot be mixed with those before.
+            self.term.dual = None
+        return super().evaluate(components, smoothing)
+
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Ask for slopes that are feasible with some slack, where the norm gives none.
 
@@ -201,8 +230,11 @@ class FrobeniusTask(TripletTask):
 
         Where the hinges can almost be satisfied, many small ones cost more than
         the norm of a slightly larger metric. A larger metric has no impostors
-        that the search did not find.
+        that the search did not find. Without a search each multiple would cost one, so that the
+        metric stays as it is.
         """
+        if self.streamed:
+            return super().exact(components, embedding, terms)
         norm = self.term.norm(components)
         plain = self.working.with_multipliers(None)
 

@@ -9,8 +9,9 @@ from lnml.core.solution import Certificate, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
-from lnml.objectives.large_proof import prove_large
+from lnml.objectives.large_proof import inside, prove_large
 from lnml.objectives.margins import sample_margins
+from lnml.objectives.streamed_proof import slope_sums
 from lnml.objectives.trace import PenalisedObjective, Ridge
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
@@ -18,7 +19,7 @@ from lnml.objectives.triplets import TripletObjective
 from lnml.proofs.differences import moment
 from lnml.proofs.hinges import Bound, pull_bound, push_moment, slope_total, unseen
 from lnml.proofs.objective import Value
-from lnml.proofs.slopes import Slopes
+from lnml.proofs.slopes import Slopes, SlopesAt
 
 # Eigenvalues of a scatter matrix below this share of its scale are rounding.
 ROUNDING = 1e-12
@@ -69,8 +70,10 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
         pull = finished.targets.total().plus(self.ridge.value(finished.components))
         return Value(0.0, 0.0).plus(pull, self.pull_weight)
 
-    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt) -> Proof:
         """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
+        if isinstance(slopes, SlopesAt):
+            return self._proved_by_sums(finished, slopes)
         if finished.large:
             return prove_large(self.training, finished, slopes, self.hinge_weight, self.ridge)
         training, task = self.training, finished.task
@@ -92,6 +95,27 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
             # active in the end, and their slopes are zero.
             kept = unseen(pairs, slopes, free)
             bound, slopes = max((bound, slopes), proved(kept), key=lambda pair: pair[0].value)
+        return self._proof(finished, bound, coordinates, slopes.scaled(bound.share).duals())
+
+    def _proved_by_sums(self, finished: FinishedTriplets, dual: SlopesAt) -> Proof:
+        """Return the same bound where there is no room for the slopes."""
+        kernels, points = self.training.kernels, self.training.points
+        edge = Edge(finished.task.targets)
+        coordinates = for_proof(kernels, points, finished.task.coordinates, edge).matrix
+        pull = inside(kernels.edge_scatter(points, [edge]), coordinates)
+        pull = pull.plus(self.ridge.moment(coordinates))
+        sums = slope_sums(kernels, finished, dual)
+        push = sums.moment(coordinates).times(self.hinge_weight)
+        bound = pull_bound(pull, push, self.pull_weight, sums.weighted(self.hinge_weight))
+        return self._proof(finished, bound, coordinates, sums.duals(bound.share))
+
+    def _proof(
+        self,
+        finished: FinishedTriplets,
+        bound: Bound,
+        coordinates: np.ndarray,
+        duals: dict[str, np.ndarray],
+    ) -> Proof:
         return Proof(
             finished.objective,
             0.0,
@@ -101,7 +125,7 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
             coordinates=coordinates,
             slack=bound.slack,
             limit=bound.limit,
-            duals=slopes.scaled(bound.share).duals(),
+            duals=duals,
         )
 
 

@@ -6,19 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.pairs import Pattern
+from lnml.core.pairs import Pattern, Streamed
 from lnml.core.points import Points
 from lnml.kernels.tensors import is_tensor
 from lnml.kernels.training import TrainingSet
-from lnml.objectives.triplet_task import TripletTask
+from lnml.objectives.triplet_task import TripletTask, count_triplets
 from lnml.proofs.differences import squared_lengths
 from lnml.proofs.hinges import Pairs
 from lnml.proofs.objective import Lengths, Value, hinge_sum
 from lnml.proofs.rounding import gamma
+from lnml.proofs.slopes import Slopes
 
 # Multiplications of differences with components, above which a fit is large.
 LARGE = 2e9
 LARGE_ON_DEVICE = 1e8
+# Triplets whose hinges are listed at a time.
+AT_A_TIME = 2**21
 # Largest rounding of a length that a search for impostors is widened by.
 MOST_SHIFT = 0.1
 # Most pairs of rows, one of them too large for a search, that are looked at one by one.
@@ -49,6 +52,10 @@ class FinishedTriplets:
         The target pairs.
     targets : Lengths
         Their squared distances.
+    large : bool
+        Whether the rows are not on the host.
+    streamed : bool
+        Whether there is no room for impostors and slopes; such a fit is large, too.
     objective : float
         The objective, once it is known.
     """
@@ -70,10 +77,12 @@ class FinishedTriplets:
         i, j = self.pattern.pairs()
         # Differences of many long rows take longer than a fit: the device embeds rows first.
         most = LARGE_ON_DEVICE if is_tensor(self.points.data) else LARGE
-        n_pairs = i.size + task.dual().value.size
-        far = task.points.far
+        dual, far = task.dual(), task.points.far
+        self.streamed = not isinstance(dual, Slopes)
+        n_pairs = i.size + (dual.value.size if isinstance(dual, Slopes) else 0)
         self.large = care == 0 and n_pairs * components.size > most and not far
         self.large = may_be_large and (self.large or self.kernels.remote)
+        self.large = self.large or self.streamed
         points = self.kernels.mapped(self.points, wide=True)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)
@@ -105,19 +114,36 @@ class FinishedTriplets:
         if self.large:
             return self._hinges_by_device(reach)
         rows, impostors = self._candidates(reach)
-        lengths = Lengths(*squared_lengths(self.pairs.rows, rows, impostors, self.components))
-        return hinge_sum(self.targets, self.pattern.indptr, lengths, rows)
+        step = max(1, AT_A_TIME // int(self.pattern.sizes.max(initial=1)))
+        total = Value(0.0, 0.0)
+        for lo in range(0, rows.size, step):
+            some, others = rows[lo : lo + step], impostors[lo : lo + step]
+            lengths = Lengths(*squared_lengths(self.pairs.rows, some, others, self.components))
+            found = hinge_sum(self.targets, self.pattern.indptr, lengths, some)
+            total = total.plus(found) if lo else found
+        return total
 
     def _hinges_by_device(self, reach: np.ndarray) -> Value:
         """Sum of the hinges, from coordinates in float64."""
-        working = self.kernels.working_set(self.task.targets, self._searched(reach))
-        terms = self.kernels.hinge(self.embedding, working, 0.0)
-        longest, shift = float(reach.max(initial=0.0)), 2.0 * self.rounding
-        each = 2.0 * np.sqrt(longest) * shift + shift**2
-        each += gamma(len(self.components) + 4) * longest
-        # Triplets that are active, or would be but for rounding, have two distances each.
-        error = 4.0 * each * (terms.n_active + 1) + gamma(terms.n_active + 8) * terms.exact
+        kernels, targets = self.kernels, self.task.targets
+        found = None if self.streamed else self._searched(reach)
+        working = kernels.working_set(targets, found)
+        if self.streamed:
+            working = Streamed.of(working)
+        terms = kernels.hinge(self.embedding, working, 0.0)
+        each = self.hinge_error(float(reach.max(initial=0.0)), self.rounding, self.components)
+        # Triplets that are active, or would be but for rounding, have two distances each. Of
+        # many rows that are equal, all triplets may be at the edge.
+        count = count_triplets(self.points, targets, None) if self.streamed else terms.n_active + 1
+        error = 4.0 * each * count + gamma(terms.n_active + 8) * terms.exact
         return Value(terms.exact, error)
+
+    @staticmethod
+    def hinge_error(reach: float, rounding: float, components: np.ndarray) -> float:
+        """Largest error of a squared distance up to a reach, from coordinates with rounding."""
+        shift = 2.0 * rounding
+        each = 2.0 * np.sqrt(reach) * shift + shift**2
+        return float(each + gamma(len(components) + 4) * reach)
 
     def _searched(self, reach: np.ndarray) -> Pattern:
         """Return pairs (row, impostor), all within reach among them."""

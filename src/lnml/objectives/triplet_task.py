@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from lnml.core.pairs import PAIR_BYTES, Hinge, Pattern, Search, TooManyPairs, WorkingSet
+from lnml.core.pairs import (
+    PAIR_BYTES,
+    Hinge,
+    Pattern,
+    Search,
+    Streamed,
+    TooManyPairs,
+    WorkingSet,
+)
 from lnml.core.points import Embedding, Points
 from lnml.core.solution import Certificate
+from lnml.core.text import memory_text
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.base import Coordinates, Task
-from lnml.proofs.slopes import Slopes
+from lnml.proofs.slopes import Slopes, SlopesAt
 
 # A search looks further than it must by this factor, so that its result stays useful
 # while the metric moves.
 MARGIN = 1.1
 # Smoothing of the hinges, once a solve has settled; a search looks that far, too.
 SMOOTHING = 0.15
+# Rows of a sample that a metric is learned from first, if there is no room for impostors.
+SAMPLED_ROWS = 2000
+
+# Maps components (r x e) and a smoothing to a value and its gradient.
+Smoothed = Callable[[np.ndarray, float], tuple[float, np.ndarray]]
 
 
 class MetricTerm(Protocol):
@@ -111,10 +127,15 @@ class TripletTask(Task, ABC):
         self.precision = points.precision
         self.known: Search | None = None
         self.dual_bound = 0.0
-        self._dual: Slopes | tuple[np.ndarray, float, WorkingSet] | None = None
+        self._dual: Slopes | SlopesAt | tuple[np.ndarray, float, WorkingSet] | None = None
         self.last_search: Search | None = None
         self.working: WorkingSet = kernels.working_set(targets, impostors)
         self.objective_at_zero = hinge_weight * count_triplets(points, targets, impostors)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether impostors, slopes and multipliers are not kept: there is no room for them."""
+        return isinstance(self.working, Streamed)
 
     @abstractmethod
     def best_scale(self, components: np.ndarray) -> float:
@@ -139,7 +160,7 @@ class TripletTask(Task, ABC):
 
     def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Collect all impostors within reach, and some beyond if there is room."""
-        if self.impostors is not None:
+        if self.impostors is not None or self.streamed:
             return
         embedding = self.kernels.embed(self.points, components)
         multipliers = self.working.multipliers
@@ -147,11 +168,17 @@ class TripletTask(Task, ABC):
         beyond = smoothing * (1.0 if multipliers is None else multipliers.largest)
         longest = self.kernels.distances(embedding, self.targets, longest=True)
         found = self._search(embedding, longest + (1.0 + beyond), margin)
+        if found is None:
+            self._stream()
+            return
         self.working = self.kernels.working_set(self.targets, found.found, multipliers)
         self.last_search = replace(found, components=components)
 
-    def _search(self, embedding: Embedding, radius: Any, margin: float) -> Search:
-        """Return the known search if it reaches, or one that looks as far as there is room for."""
+    def _search(self, embedding: Embedding, radius: Any, margin: float) -> Search | None:
+        """Return the known search if it reaches, or one that looks as far as there is room for.
+
+        None if there is no room at all.
+        """
         known, self.known = self.known, None
         for factor in (margin, 1.0):
             try:
@@ -159,21 +186,48 @@ class TripletTask(Task, ABC):
                 return self.kernels.within(embedding, further, known=known, needed=radius)
             except TooManyPairs as error:
                 most = error.most
+        if not self.kernels.remote:
+            return None
         raise MemoryError(
             f"more than {most:,} impostors are within reach of {self.points.n_rows:,} rows, "
-            f"which takes more than {most * PAIR_BYTES / 2**30:.1f} GiB: raise "
-            f"scikit-learn's working_memory (a GPU's limit is a fifth of its free memory), or use "
-            f"fewer rows or target neighbours"
+            f"which takes more than {memory_text(most * PAIR_BYTES)}: raise "
+            f"scikit-learn's working_memory, or use more workers, fewer rows or target neighbours"
         )
+
+    def _stream(self) -> None:
+        """Let go of all that grows with the impostors."""
+        self.working = Streamed.of(self.kernels.working_set(self.targets, None))
+        self.last_search = self._dual = None
+        self.dual_bound = 0.0
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x e) of the smoothed objective over the working set."""
+        return self._smoothed_over(self.working, self.hinge_weight, components, smoothing)
+
+    def _smoothed_over(
+        self, working: WorkingSet, weight: float, components: np.ndarray, smoothing: float
+    ) -> tuple[float, np.ndarray]:
         embedding = self.kernels.embed(self.points, components)
-        terms = self.kernels.hinge(embedding, self.working, smoothing, moment="coordinates")
+        terms = self.kernels.hinge(embedding, working, smoothing, moment="coordinates")
         assert terms.moment is not None
         value, gradient = self.term.value_and_gradient(components)
-        gradient = self.term.restrict(gradient + 2.0 * self.hinge_weight * terms.moment)
-        return value + self.hinge_weight * terms.smoothed, gradient
+        gradient = self.term.restrict(gradient + 2.0 * weight * terms.moment)
+        return value + weight * terms.smoothed, gradient
+
+    def sampled(self) -> Smoothed | None:
+        """Return the smoothed objective over some rows for all; None if there are few rows."""
+        pairs = self.kernels.pattern(self.targets).to_host()
+        rows = np.flatnonzero(pairs.sizes)
+        if rows.size < 2 * SAMPLED_ROWS:
+            return None
+        # Rows are sorted by class: in this way, each class has its share.
+        chosen = np.zeros(pairs.sizes.size, dtype=bool)
+        chosen[rows[:: rows.size // SAMPLED_ROWS]] = True
+        sizes = np.where(chosen, pairs.sizes, 0)
+        kept = pairs.indices[np.repeat(chosen, pairs.sizes)]
+        targets = self.kernels.pattern(Pattern(np.concatenate([[0], np.cumsum(sizes)]), kept))
+        working = Streamed.of(self.kernels.working_set(targets, None))
+        return partial(self._smoothed_over, working, self.hinge_weight * pairs.size / kept.size)
 
     def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
         """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
@@ -185,6 +239,10 @@ class TripletTask(Task, ABC):
         certificate = self.term.certificate(
             components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
         )
+        kept = self.impostors is not None or self.streamed
+        if not kept and terms.n_active > self.kernels.most_slopes:
+            # There is room for the impostors, but not for the slopes of their triplets.
+            self._stream()
         return certificate._replace(multiple=multiple, n_active=terms.n_active)
 
     def exact(
@@ -202,21 +260,26 @@ class TripletTask(Task, ABC):
         The slopes themselves are computed when they are asked for.
         """
         self.dual_bound = seen.bound
-        if seen.share == 1.0:
+        if self.streamed:
+            assert seen.share == 1.0, "slopes that are not kept cannot be mixed"
+            self._dual = SlopesAt(components, smoothing)
+        elif seen.share == 1.0:
             self._dual = components, smoothing, self.working
         elif seen.share > 0.0:
             before = self.dual()
             self._dual = components, smoothing, self.working
-            self._dual = before.mixed(self.dual(), seen.share)
+            after = self.dual()
+            assert isinstance(before, Slopes) and isinstance(after, Slopes)
+            self._dual = before.mixed(after, seen.share)
 
-    def dual(self) -> Slopes:
+    def dual(self) -> Slopes | SlopesAt:
         """Return the dual point that was kept."""
-        if not isinstance(self._dual, Slopes):
-            assert self._dual is not None
+        if isinstance(self._dual, tuple) and not isinstance(self._dual, Slopes | SlopesAt):
             components, smoothing, working = self._dual
             embedding = self.kernels.embed(self.points, components)
             found = self.kernels.slopes(embedding, working, smoothing)
             self._dual = Slopes.of(found, self.targets, self.kernels)
+        assert self._dual is not None
         return self._dual
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:

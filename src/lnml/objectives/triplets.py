@@ -20,7 +20,7 @@ from lnml.objectives.base import FLOOR_SHARE, Form, PairCosts
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING, TripletTask
 from lnml.proofs.objective import Value
-from lnml.proofs.slopes import Slopes
+from lnml.proofs.slopes import Slopes, SlopesAt
 
 
 class TripletObjective(ABC):
@@ -72,7 +72,7 @@ class TripletObjective(ABC):
         """Return the part of the objective without a hinge."""
 
     @abstractmethod
-    def proved(self, finished: FinishedTriplets, slopes: Slopes) -> Proof:
+    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt) -> Proof:
         """Return what slopes prove; error, floor and targets are filled in elsewhere."""
 
     def prove(
@@ -86,13 +86,14 @@ class TripletObjective(ABC):
         finished.objective = value.value
         proof = self.proved(finished, task.dual())
         targets = np.stack([finished.pairs.i, finished.pairs.j], axis=1)
-        work = 3.0 * (len(targets) + len(proof.duals["slopes"])) * components.size
+        n_slopes = len(proof.duals.get("slopes", ()))
+        work = 3.0 * (len(targets) + n_slopes) * components.size
         return replace(
             proof,
             error=value.error,
             floor=FLOOR_SHARE * task.objective_at_zero,
-            # More care needs the rows on the host.
-            work=np.inf if self.training.kernels.remote else work,
+            # More care needs the rows on the host, and lists of the triplets.
+            work=np.inf if self.training.kernels.remote or finished.streamed else work,
             duals={"targets": targets, **proof.duals},
         )
 

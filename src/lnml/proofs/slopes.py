@@ -10,6 +10,21 @@ from lnml.core.pairs import Multipliers, Pattern
 from lnml.kernels.protocol import Kernels
 
 
+class SlopesAt(NamedTuple):
+    """Slopes min(max(h / smoothing, 0), 1) of all triplets at a metric: too many to be listed.
+
+    Attributes
+    ----------
+    components : ndarray of shape (r, e)
+        The metric.
+    smoothing : float
+        Above zero.
+    """
+
+    components: np.ndarray
+    smoothing: float
+
+
 class Slopes(NamedTuple):
     """Slopes a in [0, 1] of triplets (target pair, impostor); all others are zero.
 

@@ -21,6 +21,7 @@ from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
+from lnml.solvers.streamed import StreamedTask, solve_streamed
 
 FIRST_SMOOTHING = 0.3
 COARSE_ITERATIONS = 3
@@ -41,14 +42,12 @@ PATH_STEPS = 7
 PATH_ESCAPE = 0.1
 
 
-class HingeTask(Protocol):
-    """What the solver asks of an objective, in conditioned coordinates.
+class HingeTask(StreamedTask, Protocol):
+    """What the solver asks of an objective, in conditioned coordinates."""
 
-    ``precision`` is the relative accuracy of its values.
-    """
-
-    objective_at_zero: float
-    precision: float
+    @property
+    def streamed(self) -> bool:
+        """Whether there was no room for impostors: then there are no multipliers."""
 
     def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Find all impostors within ``margin`` times the reach of a metric: the working set."""
@@ -78,8 +77,9 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
-    task.search(components, smoothing, MARGIN if warm else FIRST_MARGIN)
-    start = task.evaluate(components, smoothing)
+    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN)
+    if start is None:
+        return solve_streamed(task, components, run, smoothing)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
@@ -97,8 +97,10 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             value_tol=0.1 * task.precision,
         )
         components = minimum.components
-        task.search(components, smoothing, margin)
-        seen = task.evaluate(components, smoothing)
+        seen = _look(task, components, smoothing, margin)
+        if seen is None:
+            # A metric that met impostors which the working set lacked may be far too small.
+            return solve_streamed(task, best, run, smoothing, iteration - 1)
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
@@ -132,8 +134,9 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     trail, margin = run.trail, MARGIN
     assert trail is not None
-    task.search(components, SMOOTHING, margin)
-    seen = task.evaluate(components, SMOOTHING)
+    seen = _look(task, components, SMOOTHING, margin)
+    if seen is None:
+        return _streamed_on_path(task, components, run)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
     task.keep_dual(components, SMOOTHING, seen)
     gap = relative_gap(objective, bound, task.objective_at_zero)
@@ -146,8 +149,9 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
         )
         components = trail.components
-        task.search(components, SMOOTHING, margin)
-        seen = task.evaluate(components, SMOOTHING)
+        seen = _look(task, components, SMOOTHING, margin)
+        if seen is None:
+            return _streamed_on_path(task, best, run, iteration - 1)
         if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
@@ -165,6 +169,25 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         trail.components = beside(components, moved)
     trail.components = best
     return Solution(best, objective, bound, gap, gap <= run.tol)
+
+
+def _look(
+    task: HingeTask, components: np.ndarray, smoothing: float, margin: float
+) -> Certificate | None:
+    """Search and evaluate; None if there is no room for impostors or slopes."""
+    task.search(components, smoothing, margin)
+    if task.streamed:
+        return None
+    seen = task.evaluate(components, smoothing)
+    return None if task.streamed else seen
+
+
+def _streamed_on_path(task: HingeTask, components: np.ndarray, run: Run, done: int = 0) -> Solution:
+    """Go on without multipliers, and leave the trail at the end."""
+    found = solve_streamed(task, components, run, SMOOTHING, done)
+    assert run.trail is not None
+    run.trail.components = found.components
+    return found
 
 
 def _times(components: np.ndarray, multiple: float) -> np.ndarray:

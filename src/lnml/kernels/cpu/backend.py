@@ -17,6 +17,7 @@ from lnml.core.pairs import (
     Partners,
     Pattern,
     Search,
+    Streamed,
     WorkingSet,
 )
 from lnml.core.points import Columns, Embedding, Points
@@ -28,15 +29,24 @@ from lnml.kernels.cpu import patterns as _patterns
 from lnml.kernels.cpu import roots as _roots
 from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
+from lnml.kernels.cpu import streamed as _streamed
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import times_transposed
-from lnml.kernels.cpu.threads import pair_budget, single_threaded_blas
+from lnml.kernels.cpu.threads import (
+    block_budget,
+    pair_budget,
+    single_threaded_blas,
+    slope_budget,
+)
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.streaming import hinges_by_blocks
 
 
 class CPUKernels(Kernels):
     """See :class:`lnml.kernels.protocol.Kernels`; handles hold NumPy arrays."""
+
+    @property
+    def most_slopes(self) -> float:  # type: ignore[override]
+        return slope_budget()
 
     def session(self) -> AbstractContextManager[None]:
         # BLAS at one thread for the whole of a fit: the tiles keep all cores busy. A threaded
@@ -144,8 +154,13 @@ class CPUKernels(Kernels):
     def hinge(
         self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
-        distances = self.distances(embedding, working.targets)
-        return _hinge.hinge(embedding, working, distances, gamma, moment)
+        targets = working.targets
+        distances = self.distances(embedding, targets)
+        if not isinstance(working, Streamed):
+            return _hinge.hinge(embedding, working, distances, gamma, moment)
+        reach = 1.0 + _patterns.row_maximum(distances, targets)
+        room = block_budget()
+        return _streamed.hinge(embedding, targets, distances, reach, gamma, moment, room)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         distances = self.distances(embedding, working.targets)
@@ -155,23 +170,10 @@ class CPUKernels(Kernels):
     def target_hinges(
         self, embedding: Embedding, targets: Pattern, radius: np.ndarray
     ) -> np.ndarray:
-        z, n = embedding.coordinates, embedding.points.n_rows
-        distances = self.distances(embedding, targets)
-
-        def hinges(block: Pattern, candidates: Pattern, first_row: int) -> np.ndarray:
-            first = targets.indptr[first_row]
-            own = distances[first : first + block.size]
-            working = WorkingSet(block, candidates)
-            return _hinge.hinge_sums(z[first_row:], z, working, own, 0.0).target_hinge
-
-        parts = hinges_by_blocks(
-            targets,
-            n,
-            pair_budget() // n,
-            lambda rows: _search.within(embedding, radius, rows=rows),
-            hinges,
-        )
-        return np.concatenate(parts)
+        distances, room = self.distances(embedding, targets), block_budget()
+        terms = _streamed.hinge(embedding, targets, distances, radius, 0.0, "", room)
+        found: np.ndarray = terms.target_hinge
+        return found
 
     def softmax(
         self, embedding: Embedding, targets: Pattern | None, *, full: bool | None

@@ -8,6 +8,7 @@ search over all rows computes each pair once and uses it for both rows.
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
 TILE_ROWS = 256
+# A search of a few rows is cut into so many tiles, for all threads to have some.
+FEW_TILES = 16
 TILE_COLUMNS = 2048
 _SEGMENT = 128
 # Cost of one pair in the filter, and of one coordinate of a pair that passes,
@@ -29,6 +32,7 @@ VERIFY_COST = 12.0
 # Up to this many rows all coordinates are used: choosing some would take longer.
 SMALL = 2048
 UNDERFLOW = 1e-30
+NO_LIMIT = 1e30
 SAMPLE_ROWS = 64
 SAMPLE_COLUMNS = 1024
 
@@ -46,24 +50,38 @@ class _Filter(NamedTuple):
     limits: np.ndarray
 
 
-def within(
-    embedding: Embedding,
-    radius: np.ndarray,
-    max_pairs: int | None = None,
-    rows: tuple[int, int] | None = None,
-) -> Pattern:
-    """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`; of some rows only if given."""
+def within(embedding: Embedding, radius: np.ndarray, max_pairs: int | None = None) -> Pattern:
+    """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`."""
     start, codes = embedding.points.class_start, embedding.points.row_class
-    first_of_class, end_of_class = start[codes], start[codes + 1]
-    everything = (0, codes.size)
-    if rows is not None:
-        leave_out = (first_of_class, end_of_class)
-        window = Window(rows, everything, leave_out, two_way=False)
-    else:
-        # Rows are sorted by class: the pairs beyond its class are met from the first row.
-        leave_out = (np.zeros_like(end_of_class), end_of_class)
-        window = Window(everything, everything, leave_out, two_way=True)
+    everything, end_of_class = (0, codes.size), start[codes + 1]
+    # Rows are sorted by class: the pairs beyond its class are met from the first row.
+    leave_out = (np.zeros_like(end_of_class), end_of_class)
+    window = Window(everything, everything, leave_out, two_way=True)
     return within_window([embedding.coordinates], codes, radius, window, max_pairs)
+
+
+class RowSearch:
+    """The same search for a few rows at a time, prepared once for all of them.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The rows.
+    radius : ndarray of shape (n,)
+        Squared distances.
+    """
+
+    def __init__(self, embedding: Embedding, radius: np.ndarray) -> None:
+        start, codes = embedding.points.class_start, embedding.points.row_class
+        self._z, self._radius = [embedding.coordinates], np.asarray(radius, dtype=np.float64)
+        self._filter = _make_filter(self._z, self._radius, codes)
+        self._leave_out = (start[codes], start[codes + 1])
+
+    def __call__(self, rows: tuple[int, int], max_pairs: int | None) -> Pattern:
+        """Return the pairs of rows ``first`` to ``end``; too many raise TooManyPairs."""
+        window = Window(rows, (0, len(self._radius)), self._leave_out, two_way=False)
+        tile_rows = min(TILE_ROWS, -(-(rows[1] - rows[0]) // FEW_TILES))
+        return _search(self._z, self._radius, self._filter, window, max_pairs, tile_rows)
 
 
 class Window(NamedTuple):
@@ -108,11 +126,26 @@ def within_window(
         Most pairs; more raise TooManyPairs.
     """
     radius = np.asarray(radius, dtype=np.float64)
-    filter_ = _make_filter(z, radius, codes)
+    return _search(z, radius, _make_filter(z, radius, codes), window, max_pairs, TILE_ROWS)
+
+
+def _search(
+    z: list[np.ndarray],
+    radius: np.ndarray,
+    filter_: _Filter,
+    window: Window,
+    max_pairs: int | None,
+    tile_rows: int,
+) -> Pattern:
+    """Search a window, a tile of rows and columns at a time."""
     (first, last), (begin, end) = window.rows, window.columns
     out_first, out_end = window.leave_out
     # Numbers of the first rows that the two arrays hold.
     mine, others = (z[0], 0), (z[-1], len(z[0]) if len(z) == 2 else 0)
+    tally = _Tally(max_pairs)
+    # Where columns do not look back, only the radius of the row counts.
+    nothing = np.full_like(filter_.limits, -NO_LIMIT)
+    of_columns = filter_.limits if window.two_way else nothing
 
     def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         lo, hi = first + tile[0], first + tile[1]
@@ -128,21 +161,32 @@ def within_window(
             before = used
             while True:
                 used = _collect(
-                    products, lo, left, window.two_way, filter_.norms, filter_.limits, radius,
-                    out_first, out_end, *mine, *others, buffers, before,
+                    products, lo, left, window.two_way, filter_.norms, filter_.limits, of_columns,
+                    radius, out_first, out_end, *mine, *others, buffers, before,
                 )  # fmt: skip
                 if used >= 0:
                     break
                 buffers = np.concatenate([buffers, np.empty_like(buffers)], axis=1)
-            if max_pairs is not None and used > max_pairs:
-                raise TooManyPairs(max_pairs)
+            tally.add(used - before)
         return buffers[0, :used].copy(), buffers[1, :used].copy()
 
-    parts = run_tiles(search, row_tiles(last - first, TILE_ROWS))
-    if max_pairs is not None and sum(part[0].size for part in parts) > max_pairs:
-        raise TooManyPairs(max_pairs)
-    low, high = (0, codes.size) if window.two_way else window.rows
+    parts = run_tiles(search, row_tiles(last - first, tile_rows))
+    low, high = (0, len(z)) if window.two_way else window.rows
     return _to_pattern(parts, low, high)
+
+
+class _Tally:
+    """Counts the pairs that all tiles found so far, and ends the search when they are too many."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most, self._count, self._lock = most, 0, threading.Lock()
+
+    def add(self, count: int) -> None:
+        """Count some more."""
+        with self._lock:
+            self._count += count
+            if self._most is not None and self._count > self._most:
+                raise TooManyPairs(self._most)
 
 
 def _make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> _Filter:
@@ -169,7 +213,7 @@ def _make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray)
     # the norms over all coordinates, since rotation mixes them; squares below the
     # floor may underflow. Rows without targets have radius -inf.
     slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
-    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -1e30, 1e30)
+    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -NO_LIMIT, NO_LIMIT)
     return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
 
 
@@ -217,13 +261,15 @@ def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.
 
 @njit(nogil=True, cache=True)
 def _collect(
-    products, lo, left, two_way, norms, limits, radius, out_first, out_end,
+    products, lo, left, two_way, norms, limits, of_columns, radius, out_first, out_end,
     z, z_first, others, others_first, buffers, used,
 ):  # fmt: skip
     """Append the close pairs of one tile; return the new length, -1 when full."""
     n_rows, n_columns = products.shape
     for a in range(n_rows):
         i = lo + a
+        if not two_way and radius[i] <= 0.0:
+            continue
         lower = min(max(out_first[i] - left, 0), n_columns)
         upper = min(max(out_end[i] - left, 0), n_columns)
         for side in range(2):
@@ -232,7 +278,7 @@ def _collect(
                 high = min(low + _SEGMENT, end)
                 part = slice(left + low, left + high)
                 passing = _count_passing(
-                    products[a, low:high], norms[i], limits[i], norms[part], limits[part]
+                    products[a, low:high], norms[i], limits[i], norms[part], of_columns[part]
                 )
                 if passing == 0.0:
                     continue
@@ -241,7 +287,7 @@ def _collect(
                 for b in range(low, high):
                     j = left + b
                     bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
-                    if bound < max(limits[i], limits[j]):
+                    if bound < max(limits[i], of_columns[j]):
                         distance = squared_distance(z[i - z_first], others[j - others_first])
                         used = _verify(distance, radius, i, j, two_way, buffers, used)
     return used
@@ -282,8 +328,10 @@ def _to_pattern(parts: list[tuple[np.ndarray, np.ndarray]], first: int, last: in
     indptr = np.cumsum(counts)
     indices = np.empty(indptr[-1], dtype=np.int32)
     position = indptr[:-1].copy()
-    for part_rows, part_columns in parts:
-        _scatter(part_rows, part_columns, first, position, indices)
+    parts.reverse()
+    while parts:
+        # Taken from the list, so that its memory is free again.
+        _scatter(*parts.pop(), first, position, indices)
     return Pattern(indptr, indices)
 
 

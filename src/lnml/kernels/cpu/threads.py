@@ -21,11 +21,12 @@ import joblib
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
-from lnml.core.pairs import PAIR_BYTES
+from lnml.core.pairs import PAIR_BYTES, SLOPE_BYTES
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
 
+LARGEST_BLOCK = 2**22
 _LIMIT_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -114,6 +115,19 @@ def pair_budget() -> int:
 def room_in_bytes() -> int:
     """Return scikit-learn's ``working_memory`` in bytes."""
     return int(get_config()["working_memory"] * 2**20)
+
+
+def slope_budget() -> int:
+    """Return how many slopes of triplets there is room for in ``working_memory``."""
+    return int(get_config()["working_memory"] * 2**20 / SLOPE_BYTES)
+
+
+def block_budget() -> int:
+    """Return how many pairs a block of rows may have, of a working set that is not kept.
+
+    Half of ``working_memory`` has room for them; beyond some millions, more do not pay.
+    """
+    return min(pair_budget() // 2, LARGEST_BLOCK)
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

@@ -18,11 +18,11 @@ from lnml.core.pairs import (
     Partners,
     Pattern,
     Search,
+    Streamed,
     WorkingSet,
 )
 from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.streaming import hinges_by_blocks
 from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
@@ -33,6 +33,7 @@ from lnml.kernels.torch import patterns as _patterns
 from lnml.kernels.torch import roots as _roots
 from lnml.kernels.torch import search as _search
 from lnml.kernels.torch import softmax as _softmax
+from lnml.kernels.torch import streamed as _streamed
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.nearest import NearestSearch
@@ -180,8 +181,18 @@ class TorchKernels(Kernels):
     def hinge(
         self, embedding: Embedding, working: WorkingSet, gamma: float, *, moment: str = ""
     ) -> Hinge:
+        if isinstance(working, Streamed):
+            targets = self.pattern(working.targets)
+            reach = 1.0 + self.distances(embedding, targets, longest=True)
+            return self._streamed(embedding, targets, reach, gamma, moment)
         working = as_working_set(working, self.device)
         return _hinge.hinge(embedding, working, gamma, moment, self.room)
+
+    def _streamed(
+        self, embedding: Embedding, targets: TorchPattern, radius: Any, gamma: float, moment: str
+    ) -> Hinge:
+        most = self._pair_budget() // 2
+        return _streamed.hinge(embedding, targets, radius, gamma, moment, self.room, most)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         working = as_working_set(working, self.device)
@@ -189,21 +200,9 @@ class TorchKernels(Kernels):
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> torch.Tensor:
         radius = to_tensor(radius, self.device, torch.float64)
-
-        def hinges(block: Pattern, candidates: Pattern, first_row: int) -> torch.Tensor:
-            working = as_working_set(WorkingSet(block, candidates), self.device)
-            found = _hinge.hinge(embedding, working, 0.0, "", self.room, first_row)
-            return found.target_hinge
-
-        n = embedding.points.n_rows
-        parts = hinges_by_blocks(
-            self.pattern(targets),
-            n,
-            self._pair_budget() // n,
-            lambda rows: _search.within(embedding, radius, self.room, rows=rows),
-            hinges,
-        )
-        return torch.cat(parts)
+        found = self._streamed(embedding, self.pattern(targets), radius, 0.0, "")
+        hinges: torch.Tensor = found.target_hinge
+        return hinges
 
     def softmax(
         self, embedding: Embedding, targets: Pattern | None, *, full: bool | None
