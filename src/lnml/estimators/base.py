@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +20,7 @@ from lnml.core.solution import Solution
 from lnml.core.warm_start import WarmStart
 from lnml.core.warn import warn_user
 from lnml.estimators.certification import certificate_of, warn_of_little_proof
+from lnml.estimators.guards import expected_rounding, untouched_on_failure
 from lnml.estimators.init import initial_components
 from lnml.estimators.metric import MahalanobisMetric
 from lnml.estimators.resuming import slopes_of_last_fit
@@ -122,7 +122,7 @@ class MetricEstimator(MahalanobisMetric):
         self._refuse_cluster(given)
         kernels = self.kernels_for(given)
         with expected_rounding():
-            with _untouched_on_failure(self), kernels.session():
+            with untouched_on_failure(self), kernels.session():
                 learned = learn(kernels, monitor)
                 monitor.close()
                 self._store(learned, given)
@@ -384,24 +384,3 @@ def warm_components(components: Any, shape: tuple[int, int]) -> np.ndarray:
             f"{components.shape}: set warm_start=False to start anew"
         )
     return components.astype(np.float64)
-
-
-def expected_rounding() -> np.errstate:
-    """Let a fit work where the user asked NumPy to raise, as with ``np.errstate(all="raise")``.
-
-    Weights of far rows are meant to underflow, and what overflows is caught where it matters.
-    """
-    state: Any = {kind: "warn" if how == "raise" else how for kind, how in np.geterr().items()}
-    return np.errstate(**(state | {"under": "ignore"}))
-
-
-@contextmanager
-def _untouched_on_failure(estimator: Any) -> Iterator[None]:
-    """Give an estimator its old attributes back when a fit fails or is interrupted."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise

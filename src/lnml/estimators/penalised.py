@@ -7,7 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from lnml.estimators.base import ComponentsLearner, expected_rounding
+from lnml.estimators.base import ComponentsLearner
+from lnml.estimators.guards import expected_rounding
 from lnml.estimators.validation import check_training_data
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.trace import PenalisedObjective

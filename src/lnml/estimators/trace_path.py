@@ -14,7 +14,8 @@ from lnml.core.checks import LEAST_PENALTY, check_integer, check_trace_penalty, 
 from lnml.core.monitor import Monitor
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.solution import Solution
-from lnml.estimators.base import Learned, MetricLearner, expected_rounding, target_attributes
+from lnml.estimators.base import Learned, MetricLearner, target_attributes
+from lnml.estimators.guards import expected_rounding
 from lnml.estimators.validation import TrainingRows, check_training_data
 from lnml.kernels.tensors import matmul
 from lnml.kernels.training import TrainingSet

@@ -171,7 +171,7 @@ def _search(
         return buffers[0, :used].copy(), buffers[1, :used].copy()
 
     parts = run_tiles(search, row_tiles(last - first, tile_rows))
-    low, high = (0, len(z)) if window.two_way else window.rows
+    low, high = (0, radius.size) if window.two_way else window.rows
     return _to_pattern(parts, low, high)
 
 
