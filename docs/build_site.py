@@ -23,6 +23,7 @@ PAGES = (
     "docs/figures/*.svg",
     "docs/figures/*.png",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "CHANGELOG.md",
     "benchmarks/README.md",
     "benchmarks/results/*.md",

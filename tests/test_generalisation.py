@@ -60,6 +60,7 @@ def run(folder, *options):
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
+@pytest.mark.extras
 def test_a_run_is_resumed_and_a_failing_method_is_reported(folder):
     report = folder / "report.md"
     options = ["--methods", "euclidean,lmnn", "--recommended", "lmnn", "--report", str(report)]

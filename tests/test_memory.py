@@ -40,6 +40,7 @@ BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
     ],
     ids=str,
 )
+@pytest.mark.extras
 def test_a_fit_of_letter_takes_what_was_estimated(estimator, n_rows, most):
     """Peak above the state after a first small fit, in MiB, in a process of its own.
 

@@ -46,7 +46,14 @@ def workers(session):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["first worker", "second worker", "at work"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(0, id="first worker", marks=pytest.mark.extras),
+        pytest.param(1, id="second worker", marks=pytest.mark.extras),
+        pytest.param(2, id="at work"),
+    ],
+)
 def test_workers_end_with_the_command(start, number):
     """Kill -9 leaves no worker behind, whether they have begun or are just being started."""
     running = start("--methods", "ln-lmnn-cv", "--folds", "10", "-j", "2")

@@ -22,7 +22,7 @@ from lnml.kernels.dask_rows import settled
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*classes too small")
+pytestmark = [pytest.mark.extras, pytest.mark.filterwarnings("ignore:.*classes too small")]
 
 
 def auto(estimator=None, **parameters):

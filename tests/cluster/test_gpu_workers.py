@@ -18,6 +18,9 @@ torch = pytest.importorskip("torch")
 
 from lnml.kernels.cluster.torch_tiles import TorchTiles  # noqa: E402
 
+# The tiles themselves are tested in test_torch_tiles.py.
+pytestmark = pytest.mark.extras
+
 
 @pytest.fixture(scope="module")
 def torch_workers(client):

@@ -236,7 +236,8 @@ def test_types_that_numpy_lacks_are_refused(tmp_path: Path, content: bytes, dtyp
     text = json.dumps(entries).encode()
     path = tmp_path / "a.model"
     path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
-    with pytest.raises(InputError, match="damaged model"):
+    # Where ml_dtypes is installed NumPy has some of them, and the checksum tells.
+    with pytest.raises(InputError, match=r"damaged model|was changed after it was written"):
         load_model(path)
 
 

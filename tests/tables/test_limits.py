@@ -138,7 +138,7 @@ def test_the_other_order_of_bytes(tmp_path: Path) -> None:
 
 def test_sparse_rows(tmp_path: Path) -> None:
     (tmp_path / "a.svmlight").write_bytes(b"1 30000:1\n-1 1:1\n" * 100)
-    assert "200 rows with 30000 columns, zeros included" in refusal(tmp_path / "a.svmlight", "y")
+    assert "200 rows with 30001 columns, zeros included" in refusal(tmp_path / "a.svmlight", "y")
     head = "@relation r\n@attribute species {a, b}\n"
     names = "".join(f"@attribute x{i} numeric\n" for i in range(3_000))
     (tmp_path / "a.arff").write_text(f"{head}{names}@data\n" + "{0 a}\n{0 b}\n" * 1_000)
