@@ -212,6 +212,15 @@ def test_a_limit_must_not_shut_out_ordinary_metrics(scale):
 
 
 @methods
+def test_a_large_error_does_not_excuse_another_objective(name):
+    """The error is part of the gap: a small gap leaves no room for it."""
+    certificate = MADE[name]
+    forged = replace(certificate, objective=0.0, objective_error=1e9, bound=0.0, gap=0.51)
+    found = verify(forged, X, Y)
+    assert not found.holds and "error" in found.reason
+
+
+@methods
 def test_a_stated_error_does_not_excuse_a_small_gap(name):
     certificate = MADE[name]
     forged = replace(certificate, bound=certificate.bound / 2, gap=0.0)

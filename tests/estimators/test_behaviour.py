@@ -132,6 +132,17 @@ def test_a_warm_start_on_other_rows_or_classes_takes_the_metric_alone():
         assert model.objective_ == pytest.approx(start.objective_, rel=2e-3)
 
 
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_a_warm_start_in_other_units_takes_the_metric_alone(factor):
+    """The target pairs are the same ones, and the slopes of the last fit mislead."""
+    wine = load_dataset("wine")
+    model = LMNN(warm_start=True).fit(wine.data, wine.target)
+    wanted = model.objective_
+    model.set_params(max_iter=20).fit(factor * wine.data, wine.target)
+    assert model.converged_
+    np.testing.assert_allclose(model.objective_, wanted, rtol=2e-3)
+
+
 def test_a_warm_start_forgets_impostors_that_are_none_any_more():
     X, targets = np.array([[0.0], [1.0], [4.0], [5.0], [1.5]]), np.zeros((5, 5))
     targets[0, 1] = targets[2, 3] = 1.0

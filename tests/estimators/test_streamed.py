@@ -106,8 +106,10 @@ def test_a_sample_of_rows_comes_first(monkeypatch):
     np.testing.assert_allclose(found.objective_, plain.objective_, rtol=1e-3)
 
 
-def test_slopes_that_do_not_fit_are_not_kept(monkeypatch):
+def test_slopes_that_do_not_fit_are_not_kept(device, monkeypatch):
     """There is room for the impostors, not for what the proof would need of their triplets."""
+    if device != "cpu":
+        pytest.skip("there is a limit on slopes on the CPU alone")
     X, y = blobs(0, [60, 50, 40], 2, separation=1.0)
     made, original = [], triplet_task.Streamed.of
 

@@ -167,6 +167,13 @@ def _prove(
         f"the bound {certificate.bound:.15g} is above the objective of the components: they are "
         f"not among the metrics that it is about",
     )
+    # A gap counts the error of the objective. Else any objective could be stated, with a large one.
+    demand(
+        certificate.gap >= 1.0
+        or certificate.objective_error <= (certificate.gap + LONG(1e-6)) * floor,
+        f"the stated error {certificate.objective_error:.3g} of the objective is larger than the "
+        f"stated gap {certificate.gap:.3g} allows",
+    )
     # The floor may be that of the stated objective. Beyond that, no stated error excuses a
     # smaller gap.
     stated = floor * (1 + LONG(1e-6)) + np.minimum(LONG(certificate.objective_error), floor)

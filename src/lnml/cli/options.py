@@ -100,7 +100,7 @@ Voters = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all random choices.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the output if it exists.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but warnings and errors.")]
 Jobs = Annotated[
     int | None,
     typer.Option(

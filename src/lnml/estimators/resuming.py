@@ -9,6 +9,10 @@ from lnml.core.pairs import Multipliers, Pattern
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.training import TrainingSet
 
+# Slopes less than this from one half are neither zero nor one; their hinges are nearly zero.
+BETWEEN = 0.49
+NEAR = 0.1
+
 
 def slopes_of_last_fit(
     certificate: Certificate | None,
@@ -18,7 +22,7 @@ def slopes_of_last_fit(
 ) -> WarmStart | None:
     """Return the slopes of the hinges that a certificate lists, as a solve can begin with them.
 
-    None if it lists none, or if it is about other target pairs or classes.
+    None if it lists none, or if it is about other target pairs, classes or distances.
 
     Parameters
     ----------
@@ -54,4 +58,24 @@ def slopes_of_last_fit(
         slot[sort].astype(np.int32),
         duals["slopes"][sort],
     )
+    if not _belong_to(multipliers, training, targets, components):
+        return None
     return WarmStart(components, targets, multipliers)
+
+
+def _belong_to(
+    slopes: Multipliers, training: TrainingSet, targets: Pattern, components: np.ndarray
+) -> bool:
+    """Whether slopes between zero and one have hinges near their kink, as where they were made.
+
+    Other rows, or the same ones in other units, may have the same target pairs.
+    """
+    kernels = training.kernels
+    embedding = kernels.embed(training.points, components)
+    triplets = kernels.pattern(Pattern(slopes.indptr, slopes.impostor))
+    pushed = kernels.to_host(kernels.distances(embedding, triplets))
+    pulled = kernels.to_host(kernels.distances(embedding, targets))
+    starts = kernels.pattern(targets).to_host().indptr[:-1]
+    hinges = 1.0 + pulled[np.repeat(starts, np.diff(slopes.indptr)) + slopes.slot] - pushed
+    between = np.abs(slopes.value - 0.5) < BETWEEN
+    return bool(between.any() and np.median(np.abs(hinges[between])) < NEAR)
