@@ -170,6 +170,7 @@ def _prove(
     # A gap counts the error of the objective. Else any objective could be stated, with a large one.
     demand(
         certificate.gap >= 1.0
+        or floor <= 0
         or certificate.objective_error <= (certificate.gap + LONG(1e-6)) * floor,
         f"the stated error {certificate.objective_error:.3g} of the objective is larger than the "
         f"stated gap {certificate.gap:.3g} allows",
