@@ -231,7 +231,7 @@ def test_leading_coordinates_lose_no_pair(monkeypatch, dtype, margin, scale, out
     """The filter of large searches, on few rows: flat and steep spectra, any unit, an outlier."""
     if dtype is np.float32 and scale != 1.0:
         scale = scale ** (1 / 2)
-    monkeypatch.setattr("lnml.kernels.cpu.search.SMALL", 0)
+    monkeypatch.setattr("lnml.kernels.cpu.search_filter.SMALL", 0)
     Z, y = sorted_blobs(3, MANY[:3], 40)
     Z *= np.geomspace(1.0, 1e-3, 40)
     Z[0] += outlier

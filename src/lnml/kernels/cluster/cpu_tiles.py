@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
-from lnml.core.pairs import Edge, EdgeScatter, Multipliers, Pattern, WorkingSet
-from lnml.core.points import Points
-from lnml.kernels.cluster.layout import cut_ways, join_ways
+from lnml.core.pairs import EdgeScatter, Multipliers, Pattern, WorkingSet
+from lnml.kernels.cluster.layout import cut_ways
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.softmax_tiles import CellPowers
 from lnml.kernels.cluster.tiles import (
@@ -20,7 +19,7 @@ from lnml.kernels.cluster.tiles import (
     class_starts,
 )
 from lnml.kernels.cpu.hinge import hinge_sums, pair_lengths, slopes
-from lnml.kernels.cpu.laplacian import Weighted, edge_scatter, moment
+from lnml.kernels.cpu.laplacian import Weighted, moment, scatter
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.patterns import carry_over
 from lnml.kernels.cpu.search import Window, within_window
@@ -73,9 +72,7 @@ class CpuTiles(Tiles):
         return moment(_edges(pairs, weights, values), values, data, exact=exact)
 
     def scatter(self, z: Rows, pairs: list[Pattern], weights: Rows) -> EdgeScatter:
-        rows = z[0] if len(z) == 1 else np.concatenate(z)
-        points = Points(rows, np.array([0, len(rows)]))
-        return edge_scatter(points, [Edge(join_ways(pairs), np.concatenate(weights))])
+        return scatter(_edges(pairs, weights, z), z)
 
     def hinge(
         self, z: Rows, data: Rows, triplets: CellTriplets, gamma: float, moment: str

@@ -85,32 +85,47 @@ def moment(
 
 
 def edge_scatter(points: Points, edges: list[Edge]) -> EdgeScatter:
-    """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`.
+    """See :meth:`lnml.kernels.protocol.Kernels.edge_scatter`."""
+    return scatter([Weighted(e.pairs, edge_weights(e, points)) for e in edges], [points.data])
+
+
+def scatter(edges: list[Weighted], blocks: list[np.ndarray]) -> EdgeScatter:
+    """Sum of weight * v v^T over pairs, with its rounding.
 
     It is X^T Lap X: a tile of rows of Lap X is gathered and multiplied at once. A gathered
     sum is off by a share of the sum of its sizes, a product by a share of those of its factors.
+
+    Parameters
+    ----------
+    edges : list of Weighted
+        The pairs.
+    blocks : list of ndarrays of shape (n_b, d)
+        Rows of each block. There are two at most, and then all pairs are between the two.
     """
-    rows, (n, width) = points.data, points.data.shape
-    (graph,) = _both_ways([Weighted(e.pairs, edge_weights(e, points)) for e in edges], [n])
+    sizes, width = [len(rows) for rows in blocks], blocks[0].shape[1]
+    graphs = _both_ways(edges, sizes)
     # Near the rows, so that what is left of them is short.
-    shift = rows.mean(axis=0, dtype=np.float64)
+    shift = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in blocks], axis=0) / sum(sizes)
 
-    def of_tile(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
-        lo, hi = tile
-        moved, sizes = np.zeros((2, hi - lo, width))
+    def of_tile(tile: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
+        block, lo, hi = tile
+        own, other = blocks[block], blocks[len(blocks) - 1 - block]
+        moved, lengths = np.zeros((2, hi - lo, width))
         squares = np.zeros(width)
-        _gather_sizes(*graph, rows, lo, hi, moved, sizes, squares)
-        centred = rows[lo:hi] - shift
-        lengths = np.einsum("ij,ij->j", sizes, sizes), np.einsum("ij,ij->j", centred, centred)
-        return moved.T @ centred, squares, *lengths
+        _gather_sizes(*graphs[block], own, other, lo, hi, moved, lengths, squares)
+        centred = own[lo:hi] - shift
+        norms = np.einsum("ij,ij->j", lengths, lengths), np.einsum("ij,ij->j", centred, centred)
+        return moved.T @ centred, squares, *norms
 
-    tiles = row_tiles(n, _ROWS_PER_TILE)
+    tiles = [
+        (block, *tile) for block, n in enumerate(sizes) for tile in row_tiles(n, _ROWS_PER_TILE)
+    ]
     parts = run_tiles(of_tile, tiles)
     matrix, squares, moved, centred = (
         np.sum(column, axis=0) for column in zip(*parts, strict=True)
     )
-    n_terms = _ROWS_PER_TILE + len(tiles) + int(np.diff(graph.indptr).max()) + 8
-    share = n_terms * 0.5 * np.finfo(np.float64).eps * 1.01
+    longest = max(int(np.diff(graph.indptr).max()) for graph in graphs)
+    share = (_ROWS_PER_TILE + len(tiles) + longest + 8) * 0.5 * np.finfo(np.float64).eps * 1.01
     # Each pair was met from both its ends.
     return EdgeScatter(
         0.5 * (matrix + matrix.T), 0.5 * squares, share * np.sqrt(moved), np.sqrt(centred)
@@ -194,14 +209,14 @@ def _gather(indptr, indices, weights, own, other, rows, out):
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _gather_sizes(indptr, indices, weights, rows, lo, hi, moved, sizes, squares):
+def _gather_sizes(indptr, indices, weights, own, other, lo, hi, moved, sizes, squares):
     """Sum weight * v, its size and |weight| * v^2 over the edges of rows lo..hi, in float64."""
     for i in range(lo, hi):
         for e in range(indptr[i], indptr[i + 1]):
             weight = weights[e]
             j = indices[e]
-            for k in range(rows.shape[1]):
-                v = np.float64(rows[i, k]) - np.float64(rows[j, k])
+            for k in range(own.shape[1]):
+                v = np.float64(own[i, k]) - np.float64(other[j, k])
                 step = weight * v
                 moved[i - lo, k] += step
                 sizes[i - lo, k] += abs(step)

@@ -17,6 +17,7 @@ from numba import njit
 from lnml.core.pairs import Pattern, TooManyPairs
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import squared_distance
+from lnml.kernels.cpu.search_filter import NO_LIMIT, Filter, make_filter
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
@@ -25,29 +26,6 @@ TILE_ROWS = 256
 FEW_TILES = 16
 TILE_COLUMNS = 2048
 _SEGMENT = 128
-# Cost of one pair in the filter, and of one coordinate of a pair that passes,
-# in units of one coordinate of the matrix product (measured, docs/performance.md).
-FILTER_COST = 30.0
-VERIFY_COST = 12.0
-# Up to this many rows all coordinates are used: choosing some would take longer.
-SMALL = 2048
-UNDERFLOW = 1e-30
-NO_LIMIT = 1e30
-SAMPLE_ROWS = 64
-SAMPLE_COLUMNS = 1024
-
-
-class _Filter(NamedTuple):
-    """What the compiled filter needs of every row.
-
-    ``leading`` are the leading principal coordinates; ``norms`` and ``limits``
-    are such that norms_i + norms_j - 2 <leading_i, leading_j> < limits_i holds
-    for every pair with D_ij < radius_i, rounding included.
-    """
-
-    leading: np.ndarray
-    norms: np.ndarray
-    limits: np.ndarray
 
 
 def within(embedding: Embedding, radius: np.ndarray, max_pairs: int | None = None) -> Pattern:
@@ -74,7 +52,7 @@ class RowSearch:
     def __init__(self, embedding: Embedding, radius: np.ndarray) -> None:
         start, codes = embedding.points.class_start, embedding.points.row_class
         self._z, self._radius = [embedding.coordinates], np.asarray(radius, dtype=np.float64)
-        self._filter = _make_filter(self._z, self._radius, codes)
+        self._filter = make_filter(self._z, self._radius, codes)
         self._leave_out = (start[codes], start[codes + 1])
 
     def __call__(self, rows: tuple[int, int], max_pairs: int | None) -> Pattern:
@@ -126,13 +104,13 @@ def within_window(
         Most pairs; more raise TooManyPairs.
     """
     radius = np.asarray(radius, dtype=np.float64)
-    return _search(z, radius, _make_filter(z, radius, codes), window, max_pairs, TILE_ROWS)
+    return _search(z, radius, make_filter(z, radius, codes), window, max_pairs, TILE_ROWS)
 
 
 def _search(
     z: list[np.ndarray],
     radius: np.ndarray,
-    filter_: _Filter,
+    filter_: Filter,
     window: Window,
     max_pairs: int | None,
     tile_rows: int,
@@ -187,76 +165,6 @@ class _Tally:
             self._count += count
             if self._most is not None and self._count > self._most:
                 raise TooManyPairs(self._most)
-
-
-def _make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> _Filter:
-    """Leading principal coordinates of the embedding, as many as pay.
-
-    Everything is measured in units of the largest coordinate, which float32 can
-    square without overflow.
-    """
-    centred = np.concatenate(z)
-    width = centred.shape[1]
-    centred -= centred.mean(axis=0, dtype=np.float64).astype(centred.dtype)
-    unit = max(float(centred.max()), -float(centred.min())) or 1.0
-    centred /= unit
-    radius = radius / unit / unit
-    if len(centred) <= SMALL:
-        rotated = leading = centred.astype(np.float32)
-    else:
-        rotated = _rotate(centred)
-        kept = _leading_coordinates(rotated, radius, row_class)
-        leading = np.ascontiguousarray(rotated[:, :kept])
-    norms = np.einsum("ij,ij->i", leading, leading, dtype=np.float64)
-    full = np.einsum("ij,ij->i", rotated, rotated, dtype=np.float64)
-    # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
-    # the norms over all coordinates, since rotation mixes them; squares below the
-    # floor may underflow. Rows without targets have radius -inf.
-    slack = (6.0 * width + 32.0) * float(np.finfo(np.float32).eps)
-    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -NO_LIMIT, NO_LIMIT)
-    return _Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
-
-
-def _rotate(centred: np.ndarray) -> np.ndarray:
-    """Coordinates along the principal axes, by falling variance, in float32.
-
-    They replace those that are given if these are float32: rows may take most of the memory.
-    """
-    n, width = centred.shape
-    sample = centred[:: max(1, n // 4096)].astype(np.float64)
-    _, axes = np.linalg.eigh(sample.T @ sample)
-    axes = np.ascontiguousarray(axes[:, ::-1], dtype=centred.dtype)
-    narrow = centred.dtype == np.float32
-    rotated = centred if narrow else np.empty((n, width), dtype=np.float32)
-
-    def rotate(tile: tuple[int, int]) -> None:
-        rotated[slice(*tile)] = centred[slice(*tile)] @ axes
-
-    run_tiles(rotate, row_tiles(n, 4096))
-    return rotated
-
-
-def _leading_coordinates(rotated: np.ndarray, radius: np.ndarray, row_class: np.ndarray) -> int:
-    """Return the number of coordinates that makes filter and verification cheapest."""
-    n, width = rotated.shape
-    rng = np.random.default_rng(0)
-    rows = rng.integers(n, size=SAMPLE_ROWS)
-    columns = rng.integers(n, size=SAMPLE_COLUMNS)
-    other = row_class[rows][:, None] != row_class[columns]
-    limit = np.maximum(radius[rows][:, None], radius[columns])
-    best, least = width, np.inf
-    distances = np.zeros(other.shape)
-    done = 0
-    for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, width)}):
-        near, far = (rotated[each, done:kept].astype(np.float64) for each in (rows, columns))
-        squares = [np.einsum("ij,ij->i", each, each) for each in (near, far)]
-        distances += squares[0][:, None] + squares[1] - 2.0 * near @ far.T
-        passing = float((other & (distances < limit)).mean())
-        cost = kept + FILTER_COST + VERIFY_COST * width * passing
-        if cost < least:
-            best, least = kept, cost
-        done = kept
-    return best
 
 
 @njit(nogil=True, cache=True)

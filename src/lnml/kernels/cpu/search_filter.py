@@ -1,0 +1,159 @@
+"""The filter of the impostor search: a bound of every distance from below, over few coordinates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.tiles import row_tiles
+
+# Cost of one pair in the filter, and of one coordinate of a pair that passes,
+# in units of one coordinate of the matrix product (measured, docs/performance.md).
+FILTER_COST = 30.0
+VERIFY_COST = 12.0
+# Up to this many rows all coordinates are used: choosing some would take longer.
+SMALL = 2048
+UNDERFLOW = 1e-30
+NO_LIMIT = 1e30
+SAMPLE_ROWS = 64
+SAMPLE_COLUMNS = 1024
+TILE_ROWS = 1024
+
+
+class Filter(NamedTuple):
+    """What the compiled filter needs of every row.
+
+    ``leading`` are the leading principal coordinates; ``norms`` and ``limits``
+    are such that norms_i + norms_j - 2 <leading_i, leading_j> < limits_i holds
+    for every pair with D_ij < radius_i, rounding included.
+    """
+
+    leading: np.ndarray
+    norms: np.ndarray
+    limits: np.ndarray
+
+
+def make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> Filter:
+    """Leading principal coordinates of the embedding, as many as pay.
+
+    Everything is measured in units of the largest coordinate, which float32 can
+    square without overflow. Only the coordinates that are kept are made, a tile of rows at a
+    time: rows may take most of the memory.
+    """
+    frame = _Frame.of(z)
+    radius = radius / frame.unit / frame.unit
+    if len(radius) > SMALL:
+        frame = frame.rotated(z, radius, row_class)
+    leading, norms, full = _coordinates(z, frame)
+    # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
+    # the norms over all coordinates, since rotation mixes them; squares below the
+    # floor may underflow. Rows without targets have radius -inf.
+    slack = (6.0 * frame.mean.size + 32.0) * float(np.finfo(np.float32).eps)
+    limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -NO_LIMIT, NO_LIMIT)
+    return Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
+
+
+class _Frame(NamedTuple):
+    """How rows become coordinates of the filter: (row - mean) / unit, along some axes.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (r,)
+        In the type of the rows.
+    unit : float
+        Largest distance of a coordinate from its mean.
+    axes : ndarray of shape (r, kept), or None
+        Orthonormal columns; None stands for the identity.
+    """
+
+    mean: np.ndarray
+    unit: float
+    axes: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, z: list[np.ndarray]) -> _Frame:
+        """Centre and unit of some rows."""
+        sums = [each.sum(axis=0, dtype=np.float64) for each in z]
+        mean = (np.sum(sums, axis=0) / sum(map(len, z))).astype(z[0].dtype)
+        ends = [(each.max(axis=0) - mean, mean - each.min(axis=0)) for each in z]
+        return cls(mean, float(np.max(ends)) or 1.0)
+
+    def rotated(self, z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> _Frame:
+        """Return the frame of the leading principal axes, by falling variance."""
+        n = radius.size
+        some = self.centred(_picked(z, np.arange(0, n, max(1, n // 4096)))).astype(np.float64)
+        axes = np.linalg.eigh(some.T @ some)[1][:, ::-1].astype(self.mean.dtype)
+        kept = _leading_coordinates(z, self._replace(axes=axes), radius, row_class)
+        if kept == self.mean.size:
+            # All of them: the rows as they are will do.
+            return self
+        return self._replace(axes=np.ascontiguousarray(axes[:, :kept]))
+
+    def centred(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows in units from their mean."""
+        return (rows - self.mean) / self.mean.dtype.type(self.unit)
+
+
+def _coordinates(z: list[np.ndarray], frame: _Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coordinates of all rows in float32, their squared norms, and those over all axes."""
+    n = sum(map(len, z))
+    kept = frame.mean.size if frame.axes is None else frame.axes.shape[1]
+    leading = np.empty((n, kept), dtype=np.float32)
+    norms, full = np.empty((2, n))
+    firsts = np.cumsum([0, *map(len, z)])
+
+    def fill(tile: tuple[int, int, int]) -> None:
+        part, lo, hi = tile
+        rows = frame.centred(z[part][lo:hi])
+        place = slice(firsts[part] + lo, firsts[part] + hi)
+        leading[place] = rows if frame.axes is None else rows @ frame.axes
+        norms[place] = np.einsum("ij,ij->i", leading[place], leading[place], dtype=np.float64)
+        full[place] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+    tiles = [
+        (part, *tile) for part, each in enumerate(z) for tile in row_tiles(len(each), TILE_ROWS)
+    ]
+    run_tiles(fill, tiles)
+    return leading, norms, full
+
+
+def _picked(z: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return some rows, numbered through all arrays."""
+    if len(z) == 1:
+        return z[0][rows]
+    first = len(z[0])
+    found = np.empty((rows.size, z[0].shape[1]), dtype=z[0].dtype)
+    for part, mine in ((z[0], rows < first), (z[1], rows >= first)):
+        found[mine] = part[rows[mine] - (0 if part is z[0] else first)]
+    return found
+
+
+def _leading_coordinates(
+    z: list[np.ndarray], frame: _Frame, radius: np.ndarray, row_class: np.ndarray
+) -> int:
+    """Return the number of coordinates that makes filter and verification cheapest."""
+    n, width = radius.size, frame.mean.size
+    rng = np.random.default_rng(0)
+    rows = rng.integers(n, size=SAMPLE_ROWS)
+    columns = rng.integers(n, size=SAMPLE_COLUMNS)
+    near, far = (
+        (frame.centred(_picked(z, each)) @ frame.axes).astype(np.float64)
+        for each in (rows, columns)
+    )
+    other = row_class[rows][:, None] != row_class[columns]
+    limit = np.maximum(radius[rows][:, None], radius[columns])
+    best, least = width, np.inf
+    distances = np.zeros(other.shape)
+    done = 0
+    for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, width)}):
+        left, right = near[:, done:kept], far[:, done:kept]
+        squares = [np.einsum("ij,ij->i", each, each) for each in (left, right)]
+        distances += squares[0][:, None] + squares[1] - 2.0 * left @ right.T
+        passing = float((other & (distances < limit)).mean())
+        cost = kept + FILTER_COST + VERIFY_COST * width * passing
+        if cost < least:
+            best, least = kept, cost
+        done = kept
+    return best
