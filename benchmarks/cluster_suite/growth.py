@@ -24,14 +24,14 @@ MB = 1e6
 
 
 def mixture(
-    rows: int, part: int = 0, features: int = FEATURES, **problem: float
+    rows: int, part: int = 0, features: int = FEATURES, informative: int = 8, **problem: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels of the mixture."""
     return make_mixture(
         rows,
         n_features=features,
         n_classes=CLASSES,
-        n_informative=8,
+        n_informative=informative,
         n_nuisance=4,
         part=part,
         **problem,

@@ -6,8 +6,8 @@ from sklearn import config_context
 from suite.report import Group, Line, Table
 
 from cluster_suite.contest import phases_of
-from cluster_suite.growth import MB, made_on_workers, mixture
-from cluster_suite.measure import chunked, moved_bytes, peak_bytes, reset_peak, workers
+from cluster_suite.growth import MB, made_on_workers
+from cluster_suite.measure import moved_bytes, peak_bytes, reset_peak, workers
 from cluster_suite.model import shares
 from lnml import LMNN
 
@@ -17,9 +17,11 @@ MOST = 0.8
 # MiB of mapped rows and of candidate pairs that a worker may keep.
 WORKING_MEMORY = 64
 # Classes further apart than in the other groups: rows, not candidate pairs, take the memory.
-PROBLEM = {"separation": 6.0, "nuisance": 1.0}
-# Rows of a first fit: enough for all compiled functions.
-FIRST_ROWS, FIRST_COLUMNS = 30_000, 16
+PROBLEM = {"separation": 3.0, "nuisance": 1.0, "noise": 0.03, "informative": 12}
+# Fewer components than columns: mapped rows are short, and mapping them is quick.
+COMPONENTS = 32
+# Columns of a first fit to as many rows, so that every worker has run all of its code.
+FIRST_COLUMNS = 32
 
 
 def memory(rows: int, columns: int) -> Group:
@@ -30,12 +32,13 @@ def memory(rows: int, columns: int) -> Group:
     X, y = made_on_workers(rows, features=columns, **PROBLEM)
     with workers(WORKERS) as client:
         # Compiled code and buffers belong to the base.
-        few, labels = mixture(FIRST_ROWS, features=FIRST_COLUMNS, **PROBLEM)
-        LMNN(tol=1e-2).fit(chunked(few), labels)
+        LMNN(n_components=COMPONENTS, tol=0.05).fit(
+            *made_on_workers(rows, features=FIRST_COLUMNS, **PROBLEM)
+        )
         base, own = client.run(reset_peak), reset_peak()
         before = moved_bytes()
         with config_context(working_memory=WORKING_MEMORY):
-            took, model, _ = phases_of(LMNN(tol=0.05), X, y)
+            took, model, _ = phases_of(LMNN(n_components=COMPONENTS, tol=0.05), X, y)
         peaks = client.run(peak_bytes)
         worker = max(peaks[name] - base[name] for name in peaks) / X.nbytes
         assert len(peaks) == len(base) == WORKERS, "a worker was lost"
@@ -47,7 +50,7 @@ def memory(rows: int, columns: int) -> Group:
     group.tables.append(table)
     group.lines.append(Line("Peak of a worker above its base / data", worker, MOST, False))
     group.notes.append(
-        f"The rows are made on the workers. The base is the state after a first fit of "
-        f"{FIRST_ROWS:,} rows. `working_memory` is {WORKING_MEMORY} MiB."
+        f"The rows are made on the workers. The base is the state after a first fit to "
+        f"{FIRST_COLUMNS} columns of such rows. `working_memory` is {WORKING_MEMORY} MiB."
     )
     return group

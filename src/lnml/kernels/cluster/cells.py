@@ -17,7 +17,7 @@ from sklearn import config_context
 from lnml.core.pairs import EdgeScatter, Multipliers, Pattern
 from lnml.kernels.cluster import tiles as _tiles
 from lnml.kernels.cluster.exact import Grid
-from lnml.kernels.cluster.layout import Cell, ways
+from lnml.kernels.cluster.layout import Cell, ways, with_pairs
 from lnml.kernels.cluster.mapped import MappedBlocks
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, tiles_on
@@ -117,8 +117,9 @@ def run_cells(
     """
     settings = config_context(working_memory=working_memory)
     with settings, threads_of_a_worker(), worker_tiles().session():
-        found = [task(CellRows(*rows), **own, **shared) for rows, own in cells]
-    return found if add is None else add([tuple(rows[0]) for rows, _ in cells], found)
+        # One at a time: those of all cells together may take more memory than the rows.
+        found = (task(CellRows(*rows), **own, **shared) for rows, own in cells)
+        return list(found) if add is None else add([tuple(rows[0]) for rows, _ in cells], found)
 
 
 def pair_lengths(rows: CellRows, pairs: list[Pattern], row_map: RowMap) -> np.ndarray:
@@ -142,8 +143,17 @@ def pair_moment(
 def pair_scatter(
     rows: CellRows, pairs: list[Pattern], weights: np.ndarray, row_map: RowMap
 ) -> EdgeScatter:
-    """Sum of weight * v v^T over some pairs, with its rounding."""
-    return worker_tiles().scatter(rows.mapped(row_map), pairs, _cut(weights, pairs))
+    """Sum of weight * v v^T over some pairs, with its rounding.
+
+    Only rows that have pairs are mapped: in a proof they are float64, and so are all columns.
+    """
+    tiles, own = worker_tiles(), _cut(weights, pairs)
+    taken, pairs = with_pairs(pairs)
+    z = [
+        tiles.mapped(block if mine.all() else block[mine], row_map)
+        for block, mine in zip(rows.blocks, taken, strict=True)
+    ]
+    return tiles.scatter(z, pairs, own)
 
 
 def _cut(values: np.ndarray, pairs: list[Pattern]) -> list[np.ndarray]:
@@ -225,8 +235,9 @@ class HingeAddition:
     weight_grid: Grid
     moment_grid: Grid
 
-    def __call__(self, cells: list[Cell], parts: list[HingePart]) -> HingeSum:
+    def __call__(self, cells: list[Cell], parts: Iterable[HingePart]) -> HingeSum:
         """Return their sum."""
+        totals: dict[Cell, np.ndarray] = {}
         weights: dict[int, np.ndarray] = {}
         push: Any = 0.0
         for cell, part in zip(cells, parts, strict=True):
@@ -235,16 +246,16 @@ class HingeAddition:
                 weights[block] = weights[block] + rounded if block in weights else rounded
             assert part.push is not None
             push = push + self.moment_grid.split(part.push)
-        totals = {cell: part.totals for cell, part in zip(cells, parts, strict=True)}
+            totals[cell] = part.totals
         return HingeSum(totals, weights, push)
 
 
-def added(_: list[Cell], parts: list[np.ndarray]) -> np.ndarray:
+def added(_: list[Cell], parts: Iterable[np.ndarray]) -> np.ndarray:
     """Return the sum of what cells have put on a grid."""
-    return np.sum(parts, axis=0)
+    return sum(parts, start=np.zeros(()))
 
 
-def by_cell(cells: list[Cell], parts: list[Any]) -> dict[Cell, Any]:
+def by_cell(cells: list[Cell], parts: Iterable[Any]) -> dict[Cell, Any]:
     """Return results as they are, by their cells."""
     return dict(zip(cells, parts, strict=True))
 

@@ -159,6 +159,31 @@ def join_ways(ways: list[Lists]) -> Lists:
     return type(ways[0])(join_starts(starts), *joined, *map(np.concatenate, others))
 
 
+def with_pairs(pairs: list[Pattern]) -> tuple[list[np.ndarray], list[Pattern]]:
+    """Return which rows of each block have pairs in a cell, and the pairs numbered among them.
+
+    Parameters
+    ----------
+    pairs : list of Pattern
+        Pairs of a cell, by its :func:`ways`.
+
+    Returns
+    -------
+    taken : list of ndarrays of bool, shapes (n_b,)
+    pairs : list of Pattern
+    """
+    taken = [each.sizes > 0 for each in pairs]
+    others = taken[::-1]
+    for each, partners in zip(pairs, others, strict=True):
+        partners[each.indices] = True
+    found = []
+    for each, mine, partners in zip(pairs, taken, others, strict=True):
+        numbers = (np.cumsum(partners) - 1).astype(np.int32)
+        starts = np.concatenate([[0], each.indptr[1:][mine]])
+        found.append(Pattern(starts, numbers[each.indices]))
+    return taken, found
+
+
 def join_starts(starts: list[np.ndarray]) -> np.ndarray:
     """Return where the lists of all rows of a cell begin, given those of each block."""
     ends = offsets(np.array([each[-1] for each in starts]))

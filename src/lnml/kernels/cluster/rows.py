@@ -54,8 +54,8 @@ class RowMap(NamedTuple):
             kind = np.dtype(np.float64 if self.wide else self.dtype)
             shift = None if self.shift is None else self.shift.astype(kind)
             found = shifted_product(rows, shift, self.matrix, np.dtype(self.dtype), kind)
-        if self.offset is not None:
-            found = found - self.offset
+            if self.offset is not None:
+                np.subtract(found, self.offset, out=found, casting="same_kind")
         return np.ascontiguousarray(found, dtype=self.dtype)
 
     def width(self, columns: int) -> int:

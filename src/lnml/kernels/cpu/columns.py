@@ -11,7 +11,7 @@ import numpy as np
 from lnml.core.points import Columns, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.cpu.products import shifted_product
-from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.cpu.threads import each_tile
 from lnml.kernels.tiles import row_tiles
 
 # Rows that are looked at for a value in the middle of each column.
@@ -88,8 +88,10 @@ def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
         linear[first:last] = (mine * weights[1][rows]) @ members
         return members.T @ (factors[rows, None] * members), linear
 
-    parts = run_tiles(of_tile, row_tiles(points.n_rows, _ROWS_PER_TILE))
-    inner, linear = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    inner, linear = np.zeros((points.n_features,) * 2), np.zeros_like(means)
+    for product, part in each_tile(of_tile, row_tiles(points.n_rows, _ROWS_PER_TILE)):
+        inner += product
+        linear += part
     if other is not None:
         inner += between_classes(ClassSums(means - _mean(data), sums[1], linear), sizes)
     return 0.5 * (inner + inner.T)

@@ -9,7 +9,7 @@ from numba import njit
 
 from lnml.core.pairs import Edge, EdgeScatter, Pattern
 from lnml.core.points import Points
-from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.cpu.threads import each_tile
 from lnml.kernels.tiles import row_tiles
 
 _ROWS_PER_TILE = 1024
@@ -79,7 +79,7 @@ def moment(
 
     total = np.zeros((values[0].shape[1], data[0].shape[1]))
     tiles = [(block, rows) for block, graph in enumerate(graphs) for rows in graph.tiles]
-    for part in run_tiles(of_tile, tiles):
+    for part in each_tile(of_tile, tiles):
         total += part
     return total
 
@@ -120,10 +120,11 @@ def scatter(edges: list[Weighted], blocks: list[np.ndarray]) -> EdgeScatter:
     tiles = [
         (block, *tile) for block, n in enumerate(sizes) for tile in row_tiles(n, _ROWS_PER_TILE)
     ]
-    parts = run_tiles(of_tile, tiles)
-    matrix, squares, moved, centred = (
-        np.sum(column, axis=0) for column in zip(*parts, strict=True)
-    )
+    matrix, (squares, moved, centred) = np.zeros((width, width)), np.zeros((3, width))
+    for product, *sums in each_tile(of_tile, tiles):
+        matrix += product
+        for total, part in zip((squares, moved, centred), sums, strict=True):
+            total += part
     longest = max(int(np.diff(graph.indptr).max()) for graph in graphs)
     share = (_ROWS_PER_TILE + len(tiles) + longest + 8) * 0.5 * np.finfo(np.float64).eps * 1.01
     # Each pair was met from both its ends.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike
 
-from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.cpu.threads import each_tile, run_tiles
 from lnml.kernels.tiles import row_tiles
 
 _ROWS_PER_TILE = 4096
+# Values of a tile that is converted or shifted: such copies are made in every thread.
+_TILE_VALUES = 2**18
 
 
 def times_transposed(data: np.ndarray, components: np.ndarray) -> np.ndarray:
@@ -39,7 +41,8 @@ def shifted_product(
         rows = data[slice(*tile)].astype(computed, copy=False)
         product[slice(*tile)] = (rows if shift is None else rows - shift) @ right
 
-    run_tiles(multiply, row_tiles(data.shape[0], _ROWS_PER_TILE))
+    rows_per_tile = min(_ROWS_PER_TILE, max(64, _TILE_VALUES // max(data.shape[1], 1)))
+    run_tiles(multiply, row_tiles(data.shape[0], rows_per_tile))
     return product
 
 
@@ -57,7 +60,7 @@ def gram(left: np.ndarray, right: np.ndarray, *, exact: bool = True) -> np.ndarr
 
     total = np.zeros((left.shape[1], right.shape[1]))
     tiles = row_tiles(left.shape[0], _ROWS_PER_TILE if exact else _ROWS_PER_TILE // 4)
-    for part in run_tiles(multiply, tiles):
+    for part in each_tile(multiply, tiles):
         total += part
     return total
 

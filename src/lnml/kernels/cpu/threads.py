@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
@@ -97,6 +98,25 @@ def run_tiles(task: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list[Res
         return [task(tile) for tile in tiles]
     with single_threaded_blas():
         return list(_pool(workers).map(task, tiles))
+
+
+def each_tile(task: Callable[[Tile], Result], tiles: Sequence[Tile]) -> Iterator[Result]:
+    """Yield what :func:`run_tiles` returns, in order: for results that are added up and large."""
+    if len(tiles) <= 1 or (workers := thread_count()) <= 1:
+        yield from map(task, tiles)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with single_threaded_blas():
+        try:
+            for tile in tiles:
+                waiting.append(_pool(workers).submit(task, tile))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def tile_budget() -> int:
