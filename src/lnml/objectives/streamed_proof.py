@@ -14,10 +14,10 @@ from lnml.proofs.differences import Moment, entrywise
 from lnml.proofs.rounding import UNIT, gamma, sum_error
 from lnml.proofs.slopes import SlopesAt
 
-# Room for a check, which computes the slopes again: nothing that is proved here rests on it, because
-# any slopes between 0 and 1 prove a bound, and a check bounds the rounding of its own. Rounding moves
-# the slopes between 0 and 1, which are about half on average, in either of two computations: a share
-# of 2 * 2 of the sum, if it moves all of them. If a check needs more, it refuses a bound that holds.
+# Room for a check, which computes the slopes again. It is an estimate, and no proof rests on it:
+# any slopes between 0 and 1 prove a bound, and a check bounds the rounding of its own. Rounding
+# moves slopes between 0 and 1, which are about half on average, in either of two computations: a
+# share of 2 * 2 of their sum. If a check needs more, it refuses a bound that holds.
 CHECKED = 4.0
 
 
