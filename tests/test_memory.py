@@ -1,5 +1,6 @@
 """Memory: what fits take, and what is said of it beforehand."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -29,28 +30,69 @@ BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the peak that Linux keeps")
 @pytest.mark.parametrize(
-    ("estimator", "n_rows", "most"),
+    ("data", "fit", "most"),
     [
-        (LMNN(), 4000, 60.0),
-        (LMNN(), 18000, 150.0),
-        (SupportVectorMetric(max_iter=10), 4000, 60.0),
-        (NCA(max_iter=3), 4000, 40.0),
-        (NCA(max_iter=1), 18000, 45.0),
-        (MCML(max_iter=1), 4000, 20.0),
+        ("Letter, 4,000 x 16", "LMNN()", 60.0),
+        ("Letter, 18,000 x 16", "LMNN()", 150.0),
+        ("Letter, 4,000 x 16", "SupportVectorMetric(max_iter=10)", 60.0),
+        ("Letter, 4,000 x 16", "NCA(max_iter=3)", 40.0),
+        ("Letter, 18,000 x 16", "NCA(max_iter=1)", 45.0),
+        ("Letter, 4,000 x 16", "MCML(max_iter=1)", 20.0),
+        ("Gaussians apart 0, 3,000 x 10", "LMNN()", 80.0),
+        ("Gaussians apart 0.3, 5,000 x 20", "RelativeComparisons(max_iter=10)", 100.0),
     ],
     ids=str,
 )
 @pytest.mark.extras
-def test_a_fit_of_letter_takes_what_was_estimated(estimator, n_rows, most):
+def test_a_fit_takes_what_was_estimated(data, fit, most):
     """Peak above the state after a first small fit, in MiB, in a process of its own.
 
     Other systems have other allocators: benchmarks/memory.py shows a factor below 1.5.
     """
-    command = [sys.executable, str(BENCHMARK), "--one", repr(estimator), str(n_rows)]
-    grown = float(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert grown < most
-    estimate = estimate_memory(estimator, n_rows, 16) / 2**20
-    assert 0.55 * estimate < grown < 1.8 * estimate
+    command = [sys.executable, str(BENCHMARK), "--one", data, fit]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert found["measured"] < most
+    assert 0.55 < found["measured"] / found["with data"] < 1.8
+
+
+def overlapping(n_rows):
+    """Rows without signal: many impostors are within reach."""
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((n_rows, 5)), rng.integers(3, size=n_rows)
+
+
+@pytest.mark.parametrize("estimator", [LMNN(), LNML(), SupportVectorMetric()], ids=repr)
+def test_impostors_are_counted_where_the_data_are_given(estimator):
+    X, y = overlapping(1500)
+    assert estimate_memory(estimator, 1500, 5, data=(X, y)) > estimate_memory(estimator, 1500, 5)
+    assert not hasattr(estimator, "n_features_in_")
+
+
+def test_counted_impostors_are_those_of_the_first_search(monkeypatch):
+    from lnml.objectives.triplet_task import TripletTask
+
+    found, search = [], TripletTask.search
+
+    def counted(task, *arguments):
+        search(task, *arguments)
+        found.append(task.working.candidates.size)
+
+    X, y = overlapping(250)
+    monkeypatch.setattr(TripletTask, "search", counted)
+    LMNN(max_iter=1, tol=0.5).fit(X, y)
+    assert memory._count_reach(LMNN(), X, y).pairs == found[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([1, 2], "tuple"),
+        ((np.zeros((3, 5)), [0, 1, 1]), r"n_samples=20 .* shape \(3, 5\)"),
+    ],
+)
+def test_other_data_than_those_of_the_shape_are_refused(data, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        estimate_memory(LMNN(), 20, 5, data=data)
 
 
 @pytest.mark.parametrize("estimator", [LMNN(), MCML(), LNML(), LNML(MCML())], ids=repr)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
 
 from lnml.core.checks import check_integer, kind_of
+from lnml.core.pairs import SLOPE_BYTES
 from lnml.estimators.coupled import coupled_base
 from lnml.estimators.lnml import LNML
 from lnml.estimators.lnml_cv import LNMLCV
-from lnml.objectives.triplet_task import PAIR_BYTES
+from lnml.estimators.validation import check_training_data
+from lnml.kernels import get_kernels
 from lnml.registry import LEARNERS, Work
-from lnml.solvers.path import MOST_WORK
+from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
+from lnml.solvers.path import MOST_WORK, scaled_start
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
 # conditioned, embedded, centred, rotated, and a gradient. On the CPU most are in float64,
@@ -24,6 +29,12 @@ SQUARES = 40
 # Impostors within reach of a row, typical of real data, on the CPU and on a GPU.
 CANDIDATES_PER_ROW = 60
 GPU_CANDIDATES_PER_ROW = 100
+# Triplets of a row that act, typical of real data.
+ACTIVE_PER_ROW = 8
+# An impostor that does not act: its number and the weight zero.
+IDLE_BYTES = 12
+# Rows whose impostors are counted, if there are rows to count them in.
+COUNTED_ROWS = 256
 # Tiles and buffers of one thread in a search for impostors, and what its allocator keeps.
 SEARCH_BYTES = 7 * 2**20
 # What the allocator keeps for one thread that sums roots.
@@ -34,15 +45,36 @@ TOUCHED = 0.75
 BLOCK_BYTES = 3 * 2**20
 
 
+class _Reach(NamedTuple):
+    """What a fit keeps of impostors, over all rows.
+
+    Attributes
+    ----------
+    pairs : int
+        Impostors that its first search finds.
+    triplets : int
+        Triplets with a hinge that is not zero.
+    """
+
+    pairs: int
+    triplets: int
+
+
 def estimate_memory(
-    estimator: Any, n_samples: int, n_features: int, dtype: Any = np.float64, device: Any = "cpu"
+    estimator: Any,
+    n_samples: int,
+    n_features: int,
+    dtype: Any = np.float64,
+    device: Any = "cpu",
+    *,
+    data: tuple[Any, Any] | None = None,
 ) -> int:
     """Estimate the peak memory of a fit, beyond the data and the running process.
 
     This is an estimate for planning. What a fit with impostors needs depends on
-    how many impostors are within reach of a row, and only the data tell that: on real
-    data the estimate is mostly within a factor 1.5, on classes that hardly differ a fit
-    can take several times as much (docs/performance.md). A fit never keeps more impostors
+    how many impostors are within reach of a row, and only the data tell that. Without
+    ``data`` a typical number is taken; on classes that hardly differ, a fit can take several
+    times as much (benchmarks/results/memory.md). A fit never keeps more impostors
     than fit scikit-learn's ``working_memory``, or a fifth of a GPU's free memory: beside the
     copies of the data, 1.5 times ``working_memory`` is the most that it takes. If it would
     need more, it finds impostors again and again, a few rows at a time (docs/lmnn.md); on a
@@ -61,6 +93,9 @@ def estimate_memory(
         float32 or float64.
     device : str or torch.device, default='cpu'
         Where the fit runs. For a GPU, this estimates the memory of the GPU.
+    data : tuple (X, y), optional
+        The training data, for a fit on the CPU. With it, the impostors of some rows are counted
+        where the fit will begin. That takes about as long as one search of the fit.
 
     Returns
     -------
@@ -79,7 +114,10 @@ def estimate_memory(
     itemsize = _itemsize(dtype)
     if str(device) != "cpu":
         return _gpu_bytes(work, n, d, itemsize, str(device))
-    return data_bytes(n, d, itemsize) + _scratch_bytes(work, n, _rank(base, d), d)
+    reach = _Reach(n * CANDIDATES_PER_ROW, n * ACTIVE_PER_ROW)
+    if data is not None and work is Work.CANDIDATES:
+        reach = _count_reach(clone(base), *_checked_data(data, (n, d)))
+    return data_bytes(n, d, itemsize) + _scratch_bytes(work, n, _rank(base, d), d, reach)
 
 
 def data_bytes(n: int, d: int, itemsize: int) -> int:
@@ -88,15 +126,53 @@ def data_bytes(n: int, d: int, itemsize: int) -> int:
     return n * d * copies + SQUARES * d * d * 8
 
 
-def _scratch_bytes(work: Work, n: int, rank: int, d: int) -> int:
+def _checked_data(data: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
+    """Return X and y, or say that they are not the data that are meant."""
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise TypeError(f"data must be a tuple (X, y), got {kind_of(data)}")
+    if np.shape(data[0]) != shape:
+        raise ValueError(
+            f"n_samples={shape[0]} and n_features={shape[1]}, but the X of data has shape "
+            f"{np.shape(data[0])}"
+        )
+    return data
+
+
+def _count_reach(base: Any, X: Any, y: Any) -> _Reach:
+    """Count what is within reach of some rows at the metric where a fit begins."""
+    rows, kernels = check_training_data(base, X, y), get_kernels()
+    components = base.initial_components(rows.X, rows.codes)
+    training, targets = base._prepared(rows, kernels, None)
+    task = base.metric_problem(training).objective.task(targets)
+    z = kernels.embed(task.points, scaled_start(task, task.to_conditioned(components))).coordinates
+    codes = task.points.row_class
+    chosen = np.random.default_rng(0).permutation(len(z))[:COUNTED_ROWS]
+    pairs = triplets = 0
+    for row in chosen:
+        mine = targets.indices[targets.indptr[row] : targets.indptr[row + 1]]
+        if not mine.size:
+            continue
+        others = cdist(z[row : row + 1], z[codes != codes[row]], "sqeuclidean")[0]
+        near = cdist(z[row : row + 1], z[mine], "sqeuclidean")[0]
+        radius = FIRST_MARGIN * (near.max() + 1.0 + FIRST_SMOOTHING)
+        pairs += int(np.count_nonzero(others < radius))
+        triplets += sum(int(np.count_nonzero(others < 1.0 + each)) for each in near)
+    return _Reach(pairs * len(z) // chosen.size, triplets * len(z) // chosen.size)
+
+
+def _scratch_bytes(work: Work, n: int, rank: int, d: int, reach: _Reach) -> int:
     """Bytes that the kernels of the CPU take beside copies of the data."""
     # Imported here: numba takes a second to import.
     from lnml.kernels.cpu import pair_weights, roots
-    from lnml.kernels.cpu.threads import pair_budget, thread_count
+    from lnml.kernels.cpu.search import TILE_COLUMNS, TILE_ROWS
+    from lnml.kernels.cpu.threads import pair_budget, slope_budget, thread_count
 
     if work is Work.CANDIDATES:
-        pairs = min(n * CANDIDATES_PER_ROW, pair_budget())
-        return thread_count() * SEARCH_BYTES + pairs * PAIR_BYTES
+        pairs, triplets = min(reach.pairs, pair_budget()), min(reach.triplets, slope_budget())
+        # Few rows fill neither a tile nor its buffers.
+        filled = min(n / TILE_ROWS, 1.0) * min(n / TILE_COLUMNS, 1.0)
+        held = pairs * IDLE_BYTES + triplets * SLOPE_BYTES
+        return int(thread_count() * SEARCH_BYTES * filled) + held
     if work is Work.ROOTS:
         return roots.scratch_bytes(n) + thread_count() * ROOT_BYTES
     if work is Work.SOFTMAX:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.certificates.arithmetic import LONG, power_of_two
+from lnml.certificates.arithmetic import LONG, gamma, power_of_two
 from lnml.certificates.certificate import Certificate
 from lnml.certificates.images import images
 from lnml.certificates.matrices import balanced, inverse_norm
@@ -22,6 +22,9 @@ UNIT = LONG(2) ** -53
 # The same for every single row, in roundings of its own values or typical ones. Else a code
 # like 1e20 in two columns would hide all that other rows say about their difference.
 ROW_ROUNDINGS = 2.0**20
+# Coordinates whose projection is a smaller share of them would be made of rounding. It is above 0.9
+# in fits (docs/certificates.md).
+LEAST_SHARE = 1e-3
 # Times a direction is improved before it is checked.
 TRIALS = 3
 # Values so many times a typical one of their column are huge; rows to find that out from.
@@ -62,13 +65,21 @@ def check_coordinates(certificate: Certificate, rows: np.ndarray) -> np.ndarray:
     return np.hstack([axes[:, ~kept], axes[:, kept] @ (others / unit[:, None])])
 
 
-def without(directions: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Columns of a matrix (d, e), less their projection on directions (d, m)."""
+def without(directions: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of a matrix (d, e), less their projection on directions (d, m).
+
+    Also returns the length (e,) by which rounding may have moved each of them.
+    """
     known: list[np.ndarray] = []
     for vector in directions.T:
         known.append(_projected(vector / np.sqrt((vector**2).sum()), known))
         known[-1] /= np.sqrt((known[-1] ** 2).sum())
-    return _projected(matrix, known)
+    found = _projected(matrix, known)
+    before, after = (np.sqrt((each**2).sum(axis=0)) for each in (matrix, found))
+    demand((after >= LEAST_SHARE * before).all(), "the coordinates lie along directions left out")
+    # Each step rounds a product of d terms, a multiple and a difference.
+    steps = 2 * len(known) * (len(matrix) + 3)
+    return found, gamma(steps) * before
 
 
 def _projected(matrix: np.ndarray, known: list[np.ndarray]) -> np.ndarray:

@@ -206,10 +206,14 @@ def frobenius_bound(problem: Problem) -> LONG:
     demand((Y == Y.T).all(), "the dominator is not symmetric")
     points = problem.images(W.T)
     minus_B, total = slope_scatter(problem, points, LONG(0), C)
-    W, Y = without(problem.left_out, W.astype(LONG)), Y.astype(LONG)
+    (W, off), Y = without(problem.left_out, W.astype(LONG)), Y.astype(LONG)
     above = W.T @ Y @ W
     sizes = np.abs(W).T @ np.abs(Y) @ np.abs(W)
-    inside = Matrix((above + above.T) / 2, gamma(2 * len(Y) + 4) * sizes)
+    # (W + E)^T Y (W + E) differs by no more than |Y| times what the lengths of columns give.
+    long = np.sqrt((W**2).sum(axis=0)) + off
+    moved = np.sqrt((Y**2).sum()) * (np.outer(long, off) + np.outer(off, long))
+    error = gamma(2 * len(Y) + 4) * sizes + (1 + gamma(4 * Y.size)) * moved
+    inside = Matrix((above + above.T) / 2, error)
     demand(is_positive(inside.plus(minus_B), certificate.slack), INDEFINITE)
     norm = (Y**2).sum() / 2 * (1 + gamma(Y.size))
     return rounded_down(C * total) - norm * (1 + 2 * EPS)

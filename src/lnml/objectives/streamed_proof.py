@@ -14,7 +14,10 @@ from lnml.proofs.differences import Moment, entrywise
 from lnml.proofs.rounding import UNIT, gamma, sum_error
 from lnml.proofs.slopes import SlopesAt
 
-# Slopes between 0 and 1, those that rounding moves, have about half the weight of as many ones.
+# Room for a check, which computes the slopes again. It is an estimate, and no proof rests on it:
+# any slopes between 0 and 1 prove a bound, and a check bounds the rounding of its own. Rounding
+# moves slopes between 0 and 1, which are about half on average, in either of two computations: a
+# share of 2 * 2 of their sum. If a check needs more, it refuses a bound that holds.
 CHECKED = 4.0
 
 

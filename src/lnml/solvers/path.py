@@ -97,8 +97,7 @@ def solve(
         trail = None if warm.trail is None else warm.trail.inside(task.coordinates)
         start = start if trail is None else trail.components
     elif not keep_scale:
-        start = task.promising(start)
-        start = start * np.sqrt(worthwhile(task.best_scale(start)))
+        start = scaled_start(task, start)
 
     def to_original(found: np.ndarray) -> np.ndarray:
         learned = task.to_original(found, components.shape[0])
@@ -225,6 +224,12 @@ def certified(solution: Solution, tol: float) -> Solution:
         short=gap > tol and solution.converged and full_rank,
         proof=proof,
     )
+
+
+def scaled_start(task: Any, start: np.ndarray) -> np.ndarray:
+    """Return the components that a solve begins at, in the coordinates of the task."""
+    start = task.promising(start)
+    return start * np.sqrt(worthwhile(task.best_scale(start)))
 
 
 def worthwhile(multiple: float) -> float:

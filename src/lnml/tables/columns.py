@@ -160,12 +160,13 @@ def _numbers(name: str, column: Any) -> Any:
     wrong = np.flatnonzero(np.abs(values) > largest_value(np.float64))
     if wrong.size:
         row = wrong[0]
+        such = "one such value" if wrong.size == 1 else f"{wrong.size} such values"
         what = f"an infinite value in row {row}, counted from 0"
         if np.isfinite(values[row]):
             what = f"{values[row]:g} (row {row}, counted from 0), whose square overflows"
         raise InputError(
-            f"column {name!r} holds {what} ({wrong.size} such values in all): correct or rescale "
-            f"it, or leave the field empty where the number is missing"
+            f"column {name!r} holds {what} ({such} in all): correct or rescale it, or leave the "
+            f"field empty where the number is missing"
         )
     return column
 

@@ -53,20 +53,19 @@ class _Push:
         pairs = candidates.indptr, candidates.indices, weights, own, self._values
 
         def columns(part: tuple[int, int]) -> tuple[np.ndarray, ...]:
-            moved = np.zeros(own.shape)
-            if not self._sized:
-                _push_columns(*pairs, *part, moved, self.moved)
-                return (moved,)
-            sizes, squares = np.zeros(own.shape), np.zeros(own.shape[1])
-            _push_sizes(*pairs, *part, moved, self.moved, sizes, self.sizes, squares)
+            moved, squares = np.zeros(own.shape), np.zeros(own.shape[1])
+            sizes = np.zeros(own.shape if self._sized else (0, 0))
+            summed = moved, self.moved, self._sized, sizes, self.sizes, squares
+            _push_columns(*pairs, *part, *summed)
             return moved, sizes, squares
 
         n, here = len(self._values), slice(*rows)
-        for found in run_tiles(columns, row_tiles(n, max(_ROWS_PER_PART, -(-n // _PARTS)))):
-            self.moved[here] += found[0]
+        parts = row_tiles(n, max(_ROWS_PER_PART, -(-n // _PARTS)))
+        for moved, sizes, squares in run_tiles(columns, parts):
+            self.moved[here] += moved
             if self._sized:
-                self.sizes[here] += found[1]
-                self.squares += found[2]
+                self.sizes[here] += sizes
+                self.squares += squares
 
 
 def hinge(
@@ -132,29 +131,14 @@ def _scatter(points: Points, push: _Push) -> EdgeScatter:
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _push_columns(indptr, indices, weights, own, others, begin, end, moved, other_moved):
-    """Add weight * difference to both rows of the pairs whose column is in a range."""
-    for i in range(indptr.shape[0] - 1):
-        listed = indices[indptr[i] : indptr[i + 1]]
-        for place in range(np.searchsorted(listed, begin), listed.shape[0]):
-            j = listed[place]
-            if j >= end:
-                break
-            weight = weights[indptr[i] + place]
-            if weight == 0.0:
-                continue
-            for k in range(own.shape[1]):
-                step = weight * (np.float64(own[i, k]) - np.float64(others[j, k]))
-                moved[i, k] += step
-                other_moved[j, k] -= step
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _push_sizes(
-    indptr, indices, weights, own, others, begin, end, moved, other_moved, sizes, other_sizes,
-    squares,
+def _push_columns(
+    indptr, indices, weights, own, others, begin, end, moved, other_moved, sized, sizes,
+    other_sizes, squares,
 ):  # fmt: skip
-    """Do the same, and add up sizes and weight * difference^2."""
+    """Add weight * difference to both rows of the pairs whose column is in a range.
+
+    If ``sized``, also add up the sizes of that, and weight * difference^2.
+    """
     for i in range(indptr.shape[0] - 1):
         listed = indices[indptr[i] : indptr[i + 1]]
         for place in range(np.searchsorted(listed, begin), listed.shape[0]):
@@ -169,6 +153,7 @@ def _push_sizes(
                 step = weight * difference
                 moved[i, k] += step
                 other_moved[j, k] -= step
-                sizes[i, k] += abs(step)
-                other_sizes[j, k] += abs(step)
-                squares[k] += step * difference
+                if sized:
+                    sizes[i, k] += abs(step)
+                    other_sizes[j, k] += abs(step)
+                    squares[k] += step * difference
