@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,9 +18,11 @@ from typing import Any
 from lnml.errors import InputError
 from lnml.evaluation.checks import check_depth
 from lnml.evaluation.crossval import Progress, run_problem
+from lnml.evaluation.explanation import explain
 from lnml.evaluation.portrait import portray
+from lnml.evaluation.portraits import Portrait
 from lnml.evaluation.problem import Problem, Split
-from lnml.evaluation.results import Comparison, Portrait, Provenance
+from lnml.evaluation.results import Comparison, Provenance
 from lnml.evaluation.retrieval import read_score
 from lnml.evaluation.store import FoldStore
 from lnml.registry import find_method, methods_by_name
@@ -79,6 +82,8 @@ def compare_table(
                 matrix = preparation.fit(table.features).transform(table.features)
                 limit = max(PICTURE_SECONDS, sum(result.seconds for result in found.results))
                 portrait = portray(matrix, table.labels, seed=seed, device=device, seconds=limit)
+                explained = explain(problem, found, methods, seed=seed)
+                portrait = replace(portrait, explanation=explained)
                 store.write_portrait(portrait)
     except ValueError as error:
         # Estimators say in their own words what is wrong with the data.

@@ -33,6 +33,18 @@ def visible(text: str, *, lines: bool = False) -> str:
     return _HIDDEN.sub(escape, text)
 
 
+def shortened(text: str, width: int) -> str:
+    """Return a text on one line, cut to a width.
+
+    Examples
+    --------
+    >>> shortened("a long label", 6)
+    'a lon…'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
 def memory_text(n_bytes: float) -> str:
     """Return bytes in GiB, or in MiB where that would be a small fraction.
 
@@ -44,3 +56,34 @@ def memory_text(n_bytes: float) -> str:
     if n_bytes >= 2**30:
         return f"{n_bytes / 2**30:.1f} GiB"
     return f"{n_bytes / 2**20:.{1 if n_bytes < 10 * 2**20 else 0}f} MiB"
+
+
+def format_seconds(seconds: float) -> str:
+    """Time with two digits or so, in a unit that suits it.
+
+    Examples
+    --------
+    >>> format_seconds(0.0042), format_seconds(12.3), format_seconds(754.0)
+    ('4 ms', '12.3 s', '12 min 34 s')
+    """
+    if seconds < 0.1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def format_megabytes(megabytes: float | None) -> str:
+    """Memory in whole megabytes; a dash if it is not known.
+
+    Examples
+    --------
+    >>> format_megabytes(1234.5), format_megabytes(0.2), format_megabytes(None)
+    ('1,234 MB', '< 1 MB', '–')
+    """
+    if megabytes is None:
+        return "–"
+    return f"{megabytes:,.0f} MB" if megabytes >= 1 else "< 1 MB"

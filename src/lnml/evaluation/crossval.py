@@ -266,6 +266,7 @@ def _run_method(name: str, method: Any, data: FoldData, fold: int, rule: Rule) -
         classifier=voters is None,
         score=rule.score.name,
         values=values,
+        predicted=np.searchsorted(np.unique(data.problem.labels), predicted),
     )
 
 

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lnml.estimators.lmnn import LMNN
 from lnml.estimators.lnml import LNML
+from lnml.evaluation.portraits import Portrait, Suspect
 from lnml.evaluation.problem import stratified_sample
-from lnml.evaluation.results import Portrait, Suspect
 from lnml.learning.knn import nearest_rows
 from lnml.learning.trust import least_trusted, mean_costs
 

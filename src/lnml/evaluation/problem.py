@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -46,6 +46,8 @@ class Problem:
     shares : mapping of str to float
         Methods that learn from a share of each training part only. The search for
         nearest neighbours still uses all of its rows.
+    names : sequence of str
+        Names of the columns of ``features``, where ``prepare`` does not know them.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Problem:
     digest: str = ""
     dtype: str = "float64"
     shares: Mapping[str, float] = field(default_factory=dict)
+    names: Sequence[str] = ()
 
     def rows(self, indices: np.ndarray) -> Any:
         """Return some rows of the features."""
@@ -68,13 +71,28 @@ class Problem:
 
     def summary(self) -> DataSummary:
         """Size and fingerprint."""
-        names, sizes = np.unique(self.labels, return_counts=True)
+        names, codes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
         return DataSummary(
             name=self.name,
             n_features=int(np.prod(np.shape(self.features)[1:])),
             class_sizes={str(name): int(size) for name, size in zip(names, sizes, strict=True)},
             fingerprint=self.digest or fingerprint(self.features, self.labels),
+            truth=codes.tolist(),
         )
+
+
+class Columns(NamedTuple):
+    """The columns that a method sees, or, if it sees their projections, those before them.
+
+    ``inside`` and ``outside`` are training and test rows (n, d) and (m, d), ``names`` the names of
+    the d columns, and ``projection`` (r, d) leads from there to what the method sees, but for a
+    shift; None if it sees the columns themselves.
+    """
+
+    inside: np.ndarray
+    outside: np.ndarray
+    names: Sequence[str]
+    projection: np.ndarray | None
 
 
 class FoldData:
@@ -98,6 +116,27 @@ class FoldData:
             dtype = self.problem.dtype
             self._made[key] = inside.astype(dtype), outside.astype(dtype)
         return self._made[key]
+
+    def columns(self, method: str) -> Columns:
+        """Return the columns behind the matrices of a method, with their names."""
+        prepare = self.problem.prepare_for.get(method, self.problem.prepare)
+        projection = None
+        if getattr(prepare, "pca", None) is not None:
+            fitted = clone(prepare).fit(self.problem.rows(self.train))
+            prepare, projection = clone(prepare).set_params(pca=None), fitted.pca_components_
+        inside, outside = self._prepare(prepare)
+        if self.problem.reduce is not None and method not in self.problem.unreduced:
+            projection = clone(self.problem.reduce).fit(inside).components_
+        return Columns(inside, outside, self._names(prepare, inside.shape[1]), projection)
+
+    def _names(self, prepare: Any, width: int) -> Sequence[str]:
+        """Return the names of columns, as the problem or the preparation knows them."""
+        if len(self.problem.names) == width:
+            return self.problem.names
+        if hasattr(prepare, "get_feature_names_out"):
+            fitted = clone(prepare).fit(self.problem.rows(self.train))
+            return [str(name) for name in fitted.get_feature_names_out()]
+        return [f"column {number}" for number in range(width)]
 
     def _prepare(self, prepare: Any) -> tuple[np.ndarray, np.ndarray]:
         inside, outside = self.problem.rows(self.train), self.problem.rows(self.test)

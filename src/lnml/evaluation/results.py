@@ -47,6 +47,9 @@ class FoldResult:
         What methods are judged by beside accuracy, such as ``map@r``; or ``accuracy``.
     values : ndarray of shape (m,) or None
         The score of each test row; None if that is accuracy, and for a classifier.
+    predicted : ndarray of int, shape (m,), or None
+        The class that each test row was taken for, as a position in
+        :attr:`DataSummary.class_sizes`; None in results of older versions.
 
     Examples
     --------
@@ -74,10 +77,16 @@ class FoldResult:
     classifier: bool = False
     score: str = ACCURACY
     values: np.ndarray | None = None
+    predicted: np.ndarray | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return numbers, strings and lists only."""
-        arrays = {"test": self.test, "correct": self.correct, "values": self.values}
+        arrays = {
+            "test": self.test,
+            "correct": self.correct,
+            "values": self.values,
+            "predicted": self.predicted,
+        }
         plain = {name: None if a is None else a.tolist() for name, a in arrays.items()}
         return {**asdict(self), **plain}
 
@@ -88,13 +97,18 @@ class FoldResult:
         correct = np.asarray(stored["correct"], dtype=bool)
         values = stored.get("values")
         values = None if values is None else np.asarray(values, dtype=float)
-        result = cls(**{**stored, "test": test, "correct": correct, "values": values})
+        taken = stored.get("predicted")
+        taken = None if taken is None else np.asarray(taken, dtype=np.int64)
+        arrays = {"test": test, "correct": correct, "values": values, "predicted": taken}
+        result = cls(**{**stored, **arrays})
         needed = read_score(result.score).name != ACCURACY and not result.classifier
         if needed != (values is not None) or (values is not None and not _are_shares(values, test)):
             raise ValueError("every test row needs one value of the score, from 0 to 1")
         numbers = [result.seconds, *(n for n in (result.peak_mb, result.gap) if n is not None)]
         if test.ndim != 1 or not test.size or correct.shape != test.shape:
             raise ValueError("every test row needs one answer")
+        if taken is not None and (taken.shape != test.shape or taken.min() < 0):
+            raise ValueError("every test row needs one predicted class")
         if not all(isinstance(number, int | float) for number in numbers):
             raise ValueError("seconds, memory and gap must be numbers")
         if not isinstance(result.chosen, Mapping) or not isinstance(result.reason, str):
@@ -120,6 +134,9 @@ class DataSummary:
         Rows of each class, by its label.
     fingerprint : str
         SHA-256 of features and labels.
+    truth : tuple of int
+        The class of every row, as a position in ``class_sizes``; empty in results of older
+        versions.
 
     Examples
     --------
@@ -131,6 +148,13 @@ class DataSummary:
     n_features: int
     class_sizes: Mapping[str, int]
     fingerprint: str = ""
+    truth: Sequence[int] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truth", tuple(self.truth))
+        sizes = list(self.class_sizes.values())
+        if self.truth and np.bincount(self.truth, minlength=len(sizes)).tolist() != sizes:
+            raise ValueError("the classes of the rows do not have the sizes of the classes")
 
     @property
     def n_rows(self) -> int:
@@ -194,6 +218,24 @@ class Comparison:
         rows = np.concatenate([part.test for part in parts])
         return np.concatenate([part.correct for part in parts])[np.argsort(rows, kind="stable")]
 
+    def tested(self, method: str) -> np.ndarray:
+        """Numbers of the test rows, sorted: shape (m,)."""
+        return np.sort(np.concatenate([part.test for part in self.of(method)]))
+
+    def confusion(self, method: str) -> np.ndarray | None:
+        """Count the test rows of each class (rows) by the class they were taken for (columns).
+
+        None for results of older versions, which did not keep that.
+        """
+        parts = self.of(method)
+        taken = [part.predicted for part in parts if part.predicted is not None]
+        if not self.data.truth or len(taken) < len(parts):
+            return None
+        truth = np.array(self.data.truth)[np.concatenate([part.test for part in parts])]
+        counts = np.zeros((len(self.data.class_sizes),) * 2, dtype=np.int64)
+        np.add.at(counts, (truth, np.concatenate(taken)), 1)
+        return counts
+
     def accuracy(self, method: str) -> float:
         """Share of the test rows on which a method was right."""
         return float(self.correct(method).mean())
@@ -242,96 +284,6 @@ class Comparison:
         """Undo :meth:`to_json`."""
         results = tuple(FoldResult.from_json(result) for result in stored["results"])
         return cls(DataSummary(**stored["data"]), results)
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A row whose label looks wrong (see :func:`lnml.least_trusted`).
-
-    Attributes
-    ----------
-    row : int
-        Row of the data.
-    label : str
-        Its label.
-    n_neighbors : int
-        Target neighbours it received.
-    cost : float
-        Their mean cost.
-    nearest_label : str
-        Label of the nearest other row under the learned metric.
-    """
-
-    row: int
-    label: str
-    n_neighbors: int
-    cost: float
-    nearest_label: str
-
-
-@dataclass(frozen=True)
-class Portrait:
-    """One fit to a whole data set, with all that the pictures show.
-
-    Attributes
-    ----------
-    method : str
-        The method fitted: one that learns neighbourhoods.
-    n_rows : int
-        Rows it was fitted to.
-    rows : ndarray of int, shape (m,)
-        Rows of the data that the 2-D views show.
-    labels : ndarray of str, shape (m,)
-        Their labels.
-    before, after : ndarray of shape (m, 2)
-        Their leading principal components in the input space and under the learned metric.
-    edges_before, edges_after : ndarray of int, shape (e, 2)
-        Target neighbours among the rows shown, as positions in ``rows``: the nearest rows of
-        the class in the input space, and the learned ones.
-    neighbor_counts : dict of str to list of int
-        By class: how many rows have 0, 1, 2, ... target neighbours.
-    suspects : tuple of Suspect
-        The rows that are trusted least, the least trusted first.
-    histories : dict of str to list of dict
-        By method: records with ``seconds``, ``objective`` and, where there is one, ``bound``.
-    """
-
-    method: str
-    n_rows: int
-    rows: np.ndarray
-    labels: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    edges_before: np.ndarray
-    edges_after: np.ndarray
-    neighbor_counts: Mapping[str, Sequence[int]]
-    suspects: tuple[Suspect, ...]
-    histories: Mapping[str, Sequence[Mapping[str, float]]]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return numbers, strings and lists only."""
-        arrays = {
-            name: value.tolist()
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray)
-        }
-        return {**asdict(self), **arrays}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Portrait:
-        """Undo :meth:`to_json`."""
-        return cls(
-            **{
-                **stored,
-                "rows": np.asarray(stored["rows"], dtype=np.int64),
-                "labels": np.asarray(stored["labels"], dtype=str),
-                "before": np.asarray(stored["before"], dtype=float).reshape(-1, 2),
-                "after": np.asarray(stored["after"], dtype=float).reshape(-1, 2),
-                "edges_before": np.asarray(stored["edges_before"], dtype=np.int64).reshape(-1, 2),
-                "edges_after": np.asarray(stored["edges_after"], dtype=np.int64).reshape(-1, 2),
-                "suspects": tuple(Suspect(**suspect) for suspect in stored["suspects"]),
-            }
-        )
 
 
 @dataclass(frozen=True)

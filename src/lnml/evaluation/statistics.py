@@ -99,7 +99,7 @@ def correct_by_method(comparison: Comparison | Mapping[str, Any]) -> dict[str, n
 
 
 def _check_same_rows(comparison: Comparison) -> None:
-    rows = {name: _test_rows(comparison, name) for name in comparison.methods}
+    rows = {name: comparison.tested(name) for name in comparison.methods}
     for name, seen in rows.items():
         first = comparison.methods[0]
         if not np.array_equal(seen, rows[first]):
@@ -107,10 +107,6 @@ def _check_same_rows(comparison: Comparison) -> None:
                 f"{comparison.data.name}: {name} was tested on other rows than {first} "
                 f"({seen.size} and {rows[first].size} of them); finish or leave out the method"
             )
-
-
-def _test_rows(comparison: Comparison, method: str) -> np.ndarray:
-    return np.sort(np.concatenate([part.test for part in comparison.of(method)]))
 
 
 @dataclass(frozen=True)

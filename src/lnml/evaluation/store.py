@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lnml.errors import InputError
-from lnml.evaluation.results import DataSummary, FoldResult, Portrait
+from lnml.evaluation.portraits import Portrait
+from lnml.evaluation.results import DataSummary, FoldResult
 from lnml.files import atomic_output
 
 _DESCRIPTION = "problem.json"

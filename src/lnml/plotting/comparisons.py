@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from lnml.core.text import format_megabytes, format_seconds
+from lnml.evaluation.groups import by_accuracy, tied_groups
 from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison
 from lnml.evaluation.statistics import accuracy_interval, best_methods
@@ -74,11 +79,165 @@ def plot_accuracies(
     ax.set_yticks(range(len(methods)), [plain(method) for method in methods])
     ax.set_ylim(len(methods) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
+    _open_scale(ax, confidence)
+    return ax
+
+
+def _open_scale(ax: Axes, confidence: float) -> None:
+    """Leave the scale of accuracies alone, with a faint grid."""
     ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.grid(axis="x", alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.set_xlabel(f"accuracy in %, {100 * confidence:g} % interval")
+
+
+def plot_leaderboard(
+    comparison: Comparison,
+    *,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw methods from the most accurate down, with intervals, ties, times and memory.
+
+    A bracket on the left joins metrics that tie: McNemar's test with Holm's correction cannot tell
+    them from the first of their group (:func:`lnml.evaluation.tied_groups`). Classifiers stand
+    apart, below: they give no distance. Lines are Wilson's intervals of each accuracy alone.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Methods on one data set.
+    alpha : float, default=0.05
+        Level of the tests.
+    confidence : float, default=0.95
+        Confidence level of the intervals.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml import LMNN
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> from lnml.plotting import plot_leaderboard
+    >>> wine = load_dataset("wine")
+    >>> found = compare(wine.data, wine.target, {"Euclidean": None, "LMNN": LMNN()}, n_folds=3)
+    >>> ax = plot_leaderboard(found)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['LMNN', 'Euclidean']
+    """
+    ax = axes_or_new(ax)
+    groups = tied_groups(comparison, alpha)
+    metrics = [method for group in groups for method in group]
+    references = by_accuracy(comparison, comparison.classifiers)
+    heights = {method: float(place) for place, method in enumerate(metrics)}
+    heights |= {name: len(metrics) + 0.5 + place for place, name in enumerate(references)}
+    for place, (method, height) in enumerate(heights.items()):
+        color = COLORS[0] if method in metrics else text_color()
+        filled = color if method in groups[0] else "white"
+        _draw_standing(ax, comparison.correct(method), height, color, filled, confidence, place)
+        memory = comparison.peak_mb(method)
+        _beside(ax, height, 1.02, f"{100 * comparison.accuracy(method):.1f}")
+        _beside(ax, height, 1.12, format_seconds(comparison.seconds(method)))
+        _beside(ax, height, 1.27, format_megabytes(memory))
+    for group in groups:
+        _draw_bracket(ax, heights[group[0]], heights[group[-1]])
+    if references:
+        ax.axhline(len(metrics) - 0.25, color=text_color(), linewidth=0.6, alpha=0.5)
+    for position, title in ((1.02, "%"), (1.12, "time"), (1.27, "memory")):
+        _beside(ax, -0.9, position, title)
+    ax.set_yticks(list(heights.values()), [plain(method) for method in heights])
+    ax.set_ylim(max(heights.values()) + 0.5, -0.5)
+    ax.tick_params(axis="y", length=0, pad=12)
+    _open_scale(ax, confidence)
+    return ax
+
+
+def _draw_standing(
+    ax: Axes,
+    correct: np.ndarray,
+    height: float,
+    color: str,
+    filled: str,
+    confidence: float,
+    place: int,
+) -> None:
+    """Draw one accuracy and its interval."""
+    interval = 100 * np.array(accuracy_interval(correct, confidence))
+    line = {"color": color, "linewidth": 1.6, "solid_capstyle": "round"}
+    ax.plot(interval, [height, height], gid=f"method-{place}", **line)
+    ax.plot(100 * correct.mean(), height, "o", color=color, markerfacecolor=filled, markersize=6)
+
+
+def _beside(ax: Axes, height: float, position: float, text: str) -> None:
+    """Write right of the axes, in their coordinates."""
+    where = ax.get_yaxis_transform()
+    ax.text(position, height, text, transform=where, va="center", clip_on=False)
+
+
+def _draw_bracket(ax: Axes, first: float, last: float) -> None:
+    where = ax.get_yaxis_transform()
+    x, top, end = [-0.012, -0.022, -0.022, -0.012], first - 0.3, last + 0.3
+    style = {"color": text_color(), "linewidth": 1.2, "clip_on": False}
+    ax.plot(x, [top, top, end, end], transform=where, **style)
+
+
+def plot_confusion(
+    confusion: np.ndarray, labels: Sequence[str], *, ax: Axes | None = None
+) -> Axes:
+    """Draw how many rows of each class were taken for which class.
+
+    Parameters
+    ----------
+    confusion : ndarray of int, shape (c, c)
+        Rows of a class (rows of the table) by the class they were taken for (columns), as
+        :meth:`lnml.evaluation.Comparison.confusion` returns it.
+    labels : sequence of str, length c
+        Names of the classes.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from lnml.datasets import load_dataset
+    >>> from lnml.evaluation import compare
+    >>> from lnml.plotting import plot_confusion
+    >>> iris = load_dataset("iris")
+    >>> found = compare(iris.data, iris.target, {"Euclidean": None}, n_folds=3)
+    >>> ax = plot_confusion(found.confusion("Euclidean"), list(found.data.class_sizes))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('taken for', 'class')
+    """
+    counts = np.asarray(confusion)
+    if counts.shape != (len(labels), len(labels)):
+        raise ValueError(f"{len(labels)} labels need as many rows and columns, not {counts.shape}")
+    ax = axes_or_new(ax)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    for row, column in np.argwhere(counts):
+        color = COLORS[0] if row == column else COLORS[1]
+        strength = 0.08 + 0.42 * np.sqrt(shares[row, column])
+        corner = (column - 0.48, row - 0.48)
+        ax.add_patch(Rectangle(corner, 0.96, 0.96, color=color, alpha=strength, linewidth=0))
+        ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center")
+    names = [plain(label, 18) for label in labels]
+    ax.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel("taken for")
+    ax.set_ylabel("class")
     return ax
 
 

@@ -15,7 +15,8 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from lnml.learning.trust import least_trusted
-from lnml.plotting.style import axes_or_new, class_styles, open_frame, plain, text_color
+from lnml.plotting.rings import draw_rings
+from lnml.plotting.style import axes_or_new, class_styles, open_frame, plain
 
 # Characters that a line of the legend holds.
 LEGEND_WIDTH = 52
@@ -143,7 +144,7 @@ def plot_embedding(
     points, labels, edges = np.asarray(points), np.asarray(labels), np.asarray(edges)
     styles = class_styles(np.unique(labels))
     size = 5.0 if len(points) <= 300 else 3.8 if len(points) <= 800 else 3.0
-    for label, (color, marker) in styles.items():
+    for number, (label, (color, marker)) in enumerate(styles.items()):
         inside = labels == label
         own = edges[inside[edges[:, 0]]] if edges.size else edges
         ax.add_patch(_lines(points, own, color))
@@ -155,8 +156,9 @@ def plot_embedding(
             color=color,
             markeredgecolor="white",
             markeredgewidth=0.4,
+            gid=f"class-{number}",
         )
-    _draw_rings(ax, points, rings or {}, size)
+    draw_rings(ax, points, rings or {}, size)
     ax.set_xlabel("first principal component")
     ax.set_ylabel("second principal component")
     open_frame(ax)
@@ -170,30 +172,6 @@ def _lines(points: np.ndarray, edges: np.ndarray, color: str) -> PathPatch:
     codes = np.tile([Path.MOVETO, Path.LINETO], len(edges))
     path = Path(points[edges].reshape(-1, 2), codes) if len(edges) else Path(np.empty((0, 2)))
     return PathPatch(path, facecolor="none", edgecolor=color, linewidth=0.7, alpha=0.45)
-
-
-def _draw_rings(ax: Axes, points: np.ndarray, rings: Mapping[int, str], size: float) -> None:
-    if not rings:
-        return
-    color = text_color()
-    ax.plot(
-        *points[list(rings)].T,
-        linestyle="",
-        marker="o",
-        markersize=size + 5,
-        markerfacecolor="none",
-        markeredgecolor=color,
-        markeredgewidth=1.1,
-    )
-    for position, text in rings.items():
-        ax.annotate(
-            plain(text),
-            points[position],
-            xytext=(size / 2 + 4, 3),
-            textcoords="offset points",
-            fontsize=0.8 * mpl.rcParams["font.size"],
-            color=color,
-        )
 
 
 def _draw_legend(ax: Axes, styles: Mapping[Any, tuple[str, str]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 
-from lnml.core.text import visible
+from lnml.core.text import shortened, visible
 
 # From Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -40,8 +40,7 @@ def text_color() -> str:
 
 def plain(label: Any, width: int = 24) -> str:
     """Return a label as matplotlib should show it: one line, not too long, no formulas."""
-    text = visible(" ".join(str(label).split())) or " "
-    text = text if len(text) <= width else text[: width - 1] + "…"
+    text = shortened(visible(" ".join(str(label).split())), width) or " "
     return text.replace("$", r"\$")
 
 

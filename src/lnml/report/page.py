@@ -13,9 +13,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lnml.core.text import visible
+from lnml.core.text import format_megabytes, format_seconds, visible
+from lnml.evaluation.portraits import Portrait
 from lnml.evaluation.ranks import CriticalDifference
-from lnml.evaluation.results import Comparison, Portrait, Provenance
+from lnml.evaluation.results import Comparison, Provenance
 from lnml.evaluation.statistics import (
     ClassifierTests,
     PairwiseTests,
@@ -261,7 +262,7 @@ def _cost(comparison: Comparison, method: str) -> Cost:
         classifier=method in comparison.classifiers,
         k=votes_used(comparison, method),
         seconds=format_seconds(comparison.seconds(method)),
-        memory=_format_memory(memory),
+        memory=format_megabytes(memory),
         gap=f"{100 * max(gaps):.3g} %" if gaps else "–",
         unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
         chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
@@ -272,30 +273,6 @@ def _cost(comparison: Comparison, method: str) -> Cost:
 def _words(chosen: Mapping[str, Any]) -> str:
     """Return what a method chose as text."""
     return ", ".join(f"{k} {v:g}" if isinstance(v, Real) else str(v) for k, v in chosen.items())
-
-
-def _format_memory(megabytes: float | None) -> str:
-    if megabytes is None:
-        return "–"
-    return f"{megabytes:,.0f} MB" if megabytes >= 1 else "< 1 MB"
-
-
-def format_seconds(seconds: float) -> str:
-    """Time with two digits or so, in a unit that suits it.
-
-    Examples
-    --------
-    >>> format_seconds(0.0042), format_seconds(12.3), format_seconds(754.0)
-    ('4 ms', '12.3 s', '12 min 34 s')
-    """
-    if seconds < 0.1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 10:
-        return f"{seconds:.2f} s"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
 
 
 def _environment() -> Environment:

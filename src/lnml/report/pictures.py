@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lnml.evaluation.portraits import Portrait
 from lnml.evaluation.ranks import CriticalDifference
-from lnml.evaluation.results import Comparison, Portrait
+from lnml.evaluation.results import Comparison
 from lnml.plotting import (
     plot_accuracies,
     plot_convergence,

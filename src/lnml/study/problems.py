@@ -101,6 +101,7 @@ class StudyData:
             unreduced=tuple(find_method(key).name + WITHOUT_PCA for key in ALSO_WITHOUT_PCA),
             dtype="float64" if self.n_components is None else "float32",
             shares=self.shares,
+            names=() if self.text else tuple(data.get("feature_names", ())),
         )
 
 

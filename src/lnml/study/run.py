@@ -12,9 +12,11 @@ import numpy as np
 
 from lnml.datasets import MissingDataError
 from lnml.evaluation.crossval import Progress, run_problem
+from lnml.evaluation.explanation import explain
 from lnml.evaluation.portrait import portray
+from lnml.evaluation.portraits import Portrait
 from lnml.evaluation.problem import FoldData, Problem
-from lnml.evaluation.results import Comparison, Portrait
+from lnml.evaluation.results import Comparison
 from lnml.evaluation.store import FoldStore
 from lnml.registry import find_method, on_device
 from lnml.study.problems import ALSO_WITHOUT_PCA, LARGE, SMALL, WITHOUT_PCA, StudyData
@@ -71,7 +73,10 @@ def run_data(
     found = run_problem(problem, methods, store, seed=seed, progress=progress, **where)
     portrait = store.read_portrait()
     if portrait is None:
-        portrait = _portrait(problem, seed, device)
+        portrait = replace(
+            _portrait(problem, seed, device),
+            explanation=explain(problem, found, methods, seed=seed),
+        )
         store.write_portrait(portrait)
     return _titled(found, data), portrait
 
