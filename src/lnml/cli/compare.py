@@ -177,9 +177,14 @@ def compare(
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
     origin = provenance(settings | there.setting)
-    _write(page, stored, found, portrait, origin, notes=notes, warnings=doubts, force=force)
+    from lnml.report.advice import advise
+
+    about = _table_options(data, label, pca, drop, drop_class, categories, reading)
+    advice = advise(found, about, scale=scale, model=str(page.with_suffix(".model")))
+    said: Any = {"notes": notes, "warnings": doubts, "advice": advice}
+    _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
-        show(_summary(found, judging["k"], page, stored))
+        show(_summary(found, judging["k"], page, stored, advice.command))
 
 
 def _read_score(name: str) -> str:
@@ -202,6 +207,34 @@ def _told(
         "read as missing": missing,
     }
     return {name: ", ".join(values) or None for name, values in said.items()}
+
+
+def _table_options(
+    data: Path,
+    label: str | None,
+    pca: float | None,
+    drop: Sequence[str],
+    classes: Sequence[str],
+    categories: Sequence[str],
+    reading: Any,
+) -> list[str]:
+    """Return the table and what the user said about it, as ``fit`` and ``compare`` take it."""
+    once = {
+        "--label": label,
+        "--pca": None if pca is None else f"{pca:g}",
+        "--delimiter": reading.delimiter,
+        "--decimal": reading.decimal,
+        "--encoding": reading.encoding,
+    }
+    often = {
+        "--drop": drop,
+        "--drop-class": classes,
+        "--categories": categories,
+        "--missing": reading.missing,
+    }
+    given = [(option, value) for option, value in once.items() if value is not None]
+    given += [(option, value) for option, values in often.items() for value in values]
+    return [str(data), *(word for pair in given for word in pair)]
 
 
 def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
@@ -244,6 +277,7 @@ def _write(
     *,
     notes: Sequence[str],
     warnings: Sequence[str],
+    advice: Any,
     force: bool,
 ) -> None:
     from dataclasses import asdict
@@ -261,6 +295,7 @@ def _write(
             provenance=origin,
             notes=notes,
             warnings=warnings,
+            advice=advice,
             replace=force,
         )
     except BaseException:
@@ -268,10 +303,11 @@ def _write(
         raise
 
 
-def _summary(found: Any, k: int | str, page: Path, stored: Path) -> str:
+def _summary(found: Any, k: int | str, page: Path, stored: Path, command: str) -> str:
     from lnml.report.layout import accuracy_table, classifier_table
-    from lnml.report.page import unfinished_fits, votes_used
+    from lnml.report.leaderboard import votes_used
     from lnml.report.retrieval import score_table
+    from lnml.report.solved import unfinished_fits
     from lnml.report.verdict import verdict_on_data
 
     chosen = "; ".join(f"{method} {votes_used(found, method)}" for method in found.metrics)
@@ -281,10 +317,11 @@ def _summary(found: Any, k: int | str, page: Path, stored: Path) -> str:
         accuracy_table([found]).to_text(),
         *(["", classifier_table(found)] if found.classifiers else []),
         "",
-        verdict_on_data(found, 0.05),
+        verdict_on_data(found, 0.05).text,
         *([f"k of the votes: {chosen}"] if k == "auto" else []),
         *unfinished_fits(found),
         "",
+        f"next: {command}",
         f"report: {page}",
         f"results: {stored}",
     ]

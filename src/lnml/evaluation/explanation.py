@@ -188,12 +188,13 @@ def hardest_rows(comparison: Comparison, labels: np.ndarray) -> tuple[np.ndarray
     order = order[2 * n_wrong[order] >= max(len(comparison.metrics), 1)]
     classes, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     most = np.minimum(sizes // 2, np.maximum(sizes - 2, 0))
-    taken, kept = np.zeros(classes.size, dtype=int), []
+    taken = np.zeros(classes.size, dtype=int)
+    kept: list[int] = []
     for place in order:
         code = codes[rows[place]]
         if len(kept) < N_HARD and taken[code] < most[code]:
             taken[code] += 1
-            kept.append(place)
+            kept.append(int(place))
     chosen = np.array(kept, dtype=np.int64)
     return rows[chosen], n_wrong[chosen]
 

@@ -48,6 +48,12 @@ class ColumnWeights:
         order = np.argsort(-sizes, kind="stable")[:count]
         return [(int(first[i]), int(second[i])) for i in order if sizes[i] > 0]
 
+    def partner(self, column: int) -> int:
+        """Return the column that makes the largest pair with one, of two columns or more."""
+        sizes = np.abs(self.pairs[column])
+        sizes[column] = -1.0
+        return int(sizes.argmax())
+
     def to_json(self) -> dict[str, Any]:
         """Return numbers, strings and lists only."""
         arrays = {name: getattr(self, name).tolist() for name in ("before", "after", "pairs")}

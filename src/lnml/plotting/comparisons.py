@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -170,7 +171,7 @@ def _draw_standing(
 ) -> None:
     """Draw one accuracy and its interval."""
     interval = 100 * np.array(accuracy_interval(correct, confidence))
-    line = {"color": color, "linewidth": 1.6, "solid_capstyle": "round"}
+    line: Any = {"color": color, "linewidth": 1.6, "solid_capstyle": "round"}
     ax.plot(interval, [height, height], gid=f"method-{place}", **line)
     ax.plot(100 * correct.mean(), height, "o", color=color, markerfacecolor=filled, markersize=6)
 
@@ -184,13 +185,11 @@ def _beside(ax: Axes, height: float, position: float, text: str) -> None:
 def _draw_bracket(ax: Axes, first: float, last: float) -> None:
     where = ax.get_yaxis_transform()
     x, top, end = [-0.012, -0.022, -0.022, -0.012], first - 0.3, last + 0.3
-    style = {"color": text_color(), "linewidth": 1.2, "clip_on": False}
+    style: Any = {"color": text_color(), "linewidth": 1.2, "clip_on": False}
     ax.plot(x, [top, top, end, end], transform=where, **style)
 
 
-def plot_confusion(
-    confusion: np.ndarray, labels: Sequence[str], *, ax: Axes | None = None
-) -> Axes:
+def plot_confusion(confusion: np.ndarray, labels: Sequence[str], *, ax: Axes | None = None) -> Axes:
     """Draw how many rows of each class were taken for which class.
 
     Parameters

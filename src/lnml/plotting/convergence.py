@@ -57,11 +57,11 @@ def plot_convergence(
     seconds = np.array([record["seconds"] for record in history], dtype=float)
     objective = np.array([record["objective"] for record in history], dtype=float)
     bound = np.array([_number(record.get("bound")) for record in history])
-    style = {"color": color, "markersize": 3.5}
+    style: Any = {"color": color, "markersize": 3.5}
     ax.plot(seconds, objective, "o-", linewidth=1.4, label=label, gid="objective", **style)
     known = np.isfinite(bound)
     if known.any():
-        line = {"linewidth": 1.2, "label": "lower bound", "gid": "bound"}
+        line: Any = {"linewidth": 1.2, "label": "lower bound", "gid": "bound"}
         ax.plot(seconds[known], bound[known], "v--", **style, **line)
         ax.fill_between(
             seconds[known], bound[known], objective[known], color=color, alpha=0.13, linewidth=0

@@ -80,13 +80,13 @@ def place_texts(
     for number, (center, length) in enumerate(zip(centers, lengths, strict=True)):
         half = CHARACTER * font * length / 2, LINE * font / 2
         others = [*taken, *rings[:number], *rings[number + 1 :]]
-        for dx, dy, far in _candidates(half, radius):
-            x, y = center[0] + dx, center[1] + dy
+        for offset in _candidates(half, radius):
+            x, y = center[0] + offset[0], center[1] + offset[1]
             box = (x - half[0], y - half[1], x + half[0], y + half[1])
             if not any(_overlap(box, other) for other in others):
                 break
         taken.append(box)
-        placed.append((dx, dy, far))
+        placed.append(offset)
     return placed
 
 

@@ -174,7 +174,8 @@ class AccuracyTable:
         body = "".join(self._html_rows(row) for row in self.rows)
         foot = f"<tfoot>{self._html_foot()}</tfoot>" if len(self.rows) > 1 else ""
         return (
-            f'<table class="accuracies"><caption>'
+            f'<table class="accuracies" style="--columns:{len(self.methods) + 1}" '
+            f'data-file="accuracies"><caption>'
             f'<span class="about">{escape(self.caption)}</span></caption>'
             f'<thead><tr><th scope="col">Data set</th>{head}</tr></thead>'
             f"<tbody>{body}</tbody>{foot}</table>"
@@ -370,5 +371,14 @@ def _html_cell(cell: Cell | None) -> str:
     accuracy = f'<strong class="best">{accuracy}</strong>' if cell.best else accuracy
     # An empty score keeps the place of one, so that accuracies stay below each other.
     score = "" if cell.score is None else f"({cell.score:.1f})"
-    marks = f"<sup>{escape(cell.marks.replace('-', '−'))}</sup>" if cell.marks else ""
+    marks = _html_marks(cell.marks)
     return f'<td>{accuracy} <span class="score">{score}</span>{marks}</td>'
+
+
+def _html_marks(marks: str) -> str:
+    """Return signs that say what they mean when one points at them."""
+    if not marks:
+        return ""
+    words = {"+": "significantly better", "-": "significantly worse", "=": "no difference"}
+    meaning = ", ".join(words.get(mark, "not run") for mark in marks)
+    return f'<abbr class="signs" title="{meaning}">{escape(marks.replace("-", "−"))}</abbr>'

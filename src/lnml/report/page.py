@@ -2,85 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lnml.core.text import format_megabytes, format_seconds, visible
+from lnml.core.text import shortened, visible
 from lnml.evaluation.portraits import Portrait
-from lnml.evaluation.ranks import CriticalDifference
 from lnml.evaluation.results import Comparison, Provenance
-from lnml.evaluation.statistics import (
-    ClassifierTests,
-    PairwiseTests,
-    classifier_tests,
-    pairwise_mcnemar,
-)
 from lnml.files import atomic_output
-from lnml.report import pictures
+from lnml.report.advice import Advice
 from lnml.report.layout import COMPARED, Cell, accuracy_table
+from lnml.report.names import Names
 from lnml.report.pictures import Picture
-from lnml.report.retrieval import ScoreTable, score_table
-from lnml.report.verdict import (
-    format_pvalue,
-    ranks_over,
-    verdict_on_data,
-    verdict_on_several,
-)
+from lnml.report.sections import make_group
+from lnml.report.verdict import format_pvalue
 
 Reference = Mapping[str, Mapping[str, float | Cell]]
 
-
-@dataclass(frozen=True)
-class Cost:
-    """What the fits of a method took, as text."""
-
-    method: str
-    classifier: bool
-    k: str
-    seconds: str
-    memory: str
-    gap: str
-    unfinished: str
-    chosen: str
-    reasons: list[str]
-
-
-@dataclass(frozen=True)
-class Section:
-    """Everything about one data set."""
-
-    anchor: str
-    comparison: Comparison
-    portrait: Portrait | None
-    verdict: str
-    retrieval: ScoreTable | None
-    tests: PairwiseTests
-    classifiers: ClassifierTests
-    costs: list[Cost]
-    unfinished: list[str]
-    convergence: list[Picture]
-    views: list[Picture]
-    counts: Picture | None
-
-
-@dataclass(frozen=True)
-class Group:
-    """Data sets whose methods are compared in one table."""
-
-    title: str
-    verdict: str
-    table: Markup
-    accuracies: list[Picture]
-    ranks: Picture | str
-    sections: list[Section]
+# Results of more bytes are not part of the page: its reader would wait for them.
+MOST_RESULT_BYTES = 1_500_000
 
 
 def write_report(
@@ -97,6 +45,7 @@ def write_report(
     alpha: float = 0.05,
     notes: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    advice: Advice | None = None,
     replace: bool = True,
 ) -> None:
     """Write results as one HTML file that needs nothing else.
@@ -131,6 +80,8 @@ def write_report(
         Sentences for the end of the page.
     warnings : sequence of str
         Sentences for its beginning, beside the verdict.
+    advice : Advice, optional
+        What to run next.
     replace : bool, default=True
         Whether an older file is replaced, or this one refused.
     """
@@ -153,7 +104,8 @@ def write_report(
             alpha=alpha,
         )
         markup = Markup(table.to_html())
-        shown.append(_group(title, str(number), found, markup, portraits, alpha))
+        shown.append(make_group(title, str(number), found, markup, portraits, compared, alpha))
+    style, script = _template("page.css"), _template("page.js")
     page = (
         _environment()
         .get_template("page.html")
@@ -162,8 +114,13 @@ def write_report(
             sections=[section for group in shown for section in group.sections],
             provenance=provenance,
             alpha=alpha,
+            advice=advice,
             notes=list(notes),
             warnings=list(warnings),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            results=_results_link(groups, provenance),
         )
     )
     with atomic_output(path, replace=replace) as temporary:
@@ -180,99 +137,36 @@ def _only(comparison: Comparison, methods: Sequence[str]) -> Comparison:
     )
 
 
-def _group(
-    title: str,
-    name: str,
-    comparisons: Sequence[Comparison],
-    table: Markup,
-    portraits: Mapping[str, Portrait],
-    alpha: float,
-) -> Group:
-    ranks = ranks_over(comparisons, alpha)
-    several = len(comparisons) > 1
-    return Group(
-        title=title,
-        verdict=verdict_on_several(comparisons, ranks, alpha)
-        if several
-        else verdict_on_data(comparisons[0], alpha),
-        table=table,
-        accuracies=[
-            pictures.accuracy_picture(found, f"accuracy-{name}-{number}", alpha)
-            for number, found in enumerate(comparisons)
-        ],
-        ranks=pictures.ranks_picture(ranks, f"ranks-{name}")
-        if isinstance(ranks, CriticalDifference)
-        else ranks,
-        sections=[
-            _section(found, portraits.get(found.data.name), f"{name}-{number}", alpha)
-            for number, found in enumerate(comparisons)
-        ],
+def _template(name: str) -> str:
+    """Return a file of the page as text."""
+    return (files("lnml.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a content policy that allows this style and this script, and loads nothing.
+
+    Attributes of style come with the pictures; they can run nothing.
+    """
+
+    def allowed(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; script-src {allowed(script)}; style-src-elem {allowed(style)}; "
+        f"style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
-def _section(
-    comparison: Comparison, portrait: Portrait | None, anchor: str, alpha: float
-) -> Section:
-    return Section(
-        anchor=f"data-{anchor}",
-        comparison=comparison,
-        portrait=portrait,
-        verdict=verdict_on_data(comparison, alpha),
-        retrieval=score_table(comparison),
-        tests=pairwise_mcnemar(comparison),
-        classifiers=classifier_tests(comparison),
-        costs=[
-            _cost(comparison, method) for method in (*comparison.metrics, *comparison.classifiers)
-        ],
-        unfinished=unfinished_fits(comparison),
-        convergence=pictures.convergence_pictures(portrait, f"time-{anchor}") if portrait else [],
-        views=pictures.embedding_pictures(portrait, f"view-{anchor}") if portrait else [],
-        counts=pictures.counts_picture(portrait, f"counts-{anchor}") if portrait else None,
-    )
-
-
-def unfinished_fits(comparison: Comparison) -> list[str]:
-    """Sentences about the fits that did not meet their stopping rule."""
-    return [
-        f"{comparison.n_unfinished(method)} of {len(comparison.of(method))} fits of {method} did "
-        f"not meet their stopping rule; their accuracy counts as it is."
-        for method in comparison.methods
-        if comparison.n_unfinished(method)
-    ]
-
-
-def votes_used(comparison: Comparison, method: str) -> str:
-    """Say how many neighbours voted, and in how many folds if that differs."""
-    used = Counter(part.k for part in comparison.of(method) if part.k is not None)
-    if len(used) < 2:
-        return "".join(map(str, used)) or "–"
-    return ", ".join(f"{k} ({used[k]}×)" for k in sorted(used))
-
-
-def _cost(comparison: Comparison, method: str) -> Cost:
-    parts = comparison.of(method)
-    memory = comparison.peak_mb(method)
-    gaps = [part.gap for part in parts if part.gap is not None]
-    chosen = Counter(_words(part.chosen) for part in parts)
-    # One fold speaks for all that made the same choice.
-    reasons = {_words(part.chosen): part for part in reversed(parts) if part.reason}
-    unfinished = comparison.n_unfinished(method)
-    return Cost(
-        method=method,
-        classifier=method in comparison.classifiers,
-        k=votes_used(comparison, method),
-        seconds=format_seconds(comparison.seconds(method)),
-        memory=format_megabytes(memory),
-        gap=f"{100 * max(gaps):.3g} %" if gaps else "–",
-        unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
-        chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
-        reasons=[f"{method}, fold {p.fold}: {p.reason}." for p in reversed(reasons.values())],
-    )
-
-
-def _words(chosen: Mapping[str, Any]) -> str:
-    """Return what a method chose as text."""
-    return ", ".join(f"{k} {v:g}" if isinstance(v, Real) else str(v) for k, v in chosen.items())
+def _results_link(groups: Mapping[str, Sequence[Comparison]], provenance: Provenance) -> str | None:
+    """Return the results as a link that saves them; None if they are too large for a page."""
+    stored = {
+        "provenance": asdict(provenance),
+        "comparisons": [found.to_json() for part in groups.values() for found in part],
+    }
+    content = json.dumps(stored, separators=(",", ":")).encode()
+    if len(content) > MOST_RESULT_BYTES:
+        return None
+    return f"data:application/json;base64,{base64.b64encode(content).decode()}"
 
 
 def _environment() -> Environment:
@@ -283,8 +177,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    names = Names()
+    environment.globals["names"] = names
     environment.filters.update(
-        setting=_setting, short_pvalue=_short_pvalue, svg=_as_markup, unbroken=_unbroken
+        name=names.show,
+        setting=_setting,
+        short_pvalue=_short_pvalue,
+        shortened=shortened,
+        svg=_as_markup,
+        unbroken=_unbroken,
     )
     return environment
 

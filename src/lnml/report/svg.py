@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -57,7 +57,19 @@ def new_axes(width: float, height: float) -> Axes:
     return figure.add_subplot()
 
 
-def to_svg(ax: Axes, name: str, description: str) -> str:
+class Mark(NamedTuple):
+    """What a part of a picture says when one points at it, and the row of the data it shows."""
+
+    tip: str
+    row: int | None = None
+
+
+def to_svg(
+    ax: Axes,
+    name: str,
+    description: str,
+    marks: Mapping[str, Mark | Sequence[Mark]] | None = None,
+) -> str:
     """Return the figure of some axes as an ``<svg>`` element.
 
     Parameters
@@ -68,6 +80,8 @@ def to_svg(ax: Axes, name: str, description: str) -> str:
         Unique in the page: elements that are drawn repeatedly are named after it.
     description : str
         What it shows, for readers who cannot see it.
+    marks : dict of str to Mark or sequence of Mark, optional
+        By the ``gid`` of an artist: what it says, or what each of its markers says.
     """
     figure = cast(Figure, ax.figure)
     target = io.StringIO()
@@ -75,22 +89,45 @@ def to_svg(ax: Axes, name: str, description: str) -> str:
         # The browser has fonts for the letters that matplotlib's own one lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(target, format="svg", bbox_inches="tight", pad_inches=0.04, transparent=True)
-    return _for_page(target.getvalue(), description)
+    return _for_page(target.getvalue(), description, marks or {})
 
 
-def _for_page(svg: str, description: str) -> str:
+def _for_page(svg: str, description: str, marks: Mapping[str, Mark | Sequence[Mark]]) -> str:
     """Drop what a page does not need and shorten the rest; text between tags stays as it is."""
     opening, inside = re.findall(r"<svg[^>]*>", svg)[0], svg.split("</metadata>", 1)[1]
     box = re.findall(r'viewBox="([^"]+)"', opening)[0]
-    width = float(box.split()[2])
     # This style would apply to the whole page, which has its own style.
     inside = re.sub(r"<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", "", inside)
+    for gid in marks:
+        inside = inside.replace(f'<g id="{gid}">', f'<g data-mark="{gid}">')
     inside = re.sub(r"<[^>]*>", lambda tag: _shorten(tag[0]), inside)
     inside = _hoist_styles(inside)
+    for gid, said in marks.items():
+        inside = _marked(inside, f'<g data-mark="{gid}">', said)
     return (
-        f'<svg viewBox="{box}" role="img" aria-label="{escape(description)}" '
-        f'style="max-width:{width:.0f}pt">' + re.sub(r"\s*\n\s*", "\n", inside).strip()
+        f'<svg viewBox="{box}" role="img" aria-label="{escape(description)}">'
+        + re.sub(r"\s*\n\s*", "\n", inside).strip()
     )
+
+
+def _marked(svg: str, group: str, said: Mark | Sequence[Mark]) -> str:
+    """Let a group, or each of its markers, say something; browsers show titles without a script."""
+    before, found, after = svg.partition(group)
+    if not found:
+        return svg
+    if isinstance(said, Mark):
+        return f"{before}<g{_attributes(said)}><title>{escape(said.tip)}</title>{after}"
+    markers = iter(said)
+
+    def marked(use: re.Match[str]) -> str:
+        mark = next(markers)
+        return f"{use[1]}{_attributes(mark)}><title>{escape(mark.tip)}</title></use>"
+
+    return before + "<g>" + re.sub(r"(<use [^>]*?)/>", marked, after, count=len(said))
+
+
+def _attributes(mark: Mark) -> str:
+    return ' class="tip"' if mark.row is None else f' class="tip" data-row="{mark.row}"'
 
 
 def _shorten(tag: str) -> str:

@@ -10,14 +10,19 @@ from pathlib import Path
 from lnml.errors import unknown_name
 from lnml.evaluation.results import Comparison, Provenance
 from lnml.files import atomic_output
+from lnml.report.advice import Advice
 from lnml.report.layout import AccuracyTable, accuracy_table
-from lnml.report.page import unfinished_fits, write_report
+from lnml.report.page import write_report
+from lnml.report.solved import unfinished_fits
 from lnml.study.paper import ACCURACY, LARGE_COLUMNS, SMALL_COLUMNS
 from lnml.study.problems import LARGE, SMALL, UNOBTAINABLE, StudyData
 from lnml.study.run import StudyResults
 
 GROUPS = {"Small data": SMALL_COLUMNS, "Large data": LARGE_COLUMNS}
 REFERENCE = "paper"
+NEXT = Advice(
+    "Compare the methods on a table of your own:", "lnml compare TABLE.csv --label COLUMN"
+)
 
 
 def chosen_data(names: Sequence[str], everything: bool) -> list[StudyData]:
@@ -67,6 +72,7 @@ def write_study(
         absent=absent,
         columns=GROUPS,
         notes=notes,
+        advice=NEXT,
         replace=replace,
     )
     stored = {
