@@ -11,6 +11,8 @@ OLDEST_TESTS := $(addprefix tests/,cli learning models tables \
 DIST_TESTS := $(addprefix tests/,datasets models tables test_package.py cli/test_commands.py \
 	$(addprefix estimators/test_,auto.py lmnn.py lnml.py metric.py sklearn_checks.py) \
 	$(addprefix evaluation/test_,compare.py retrieval.py))
+# Judges whether everyone can read the report, in a browser.
+AXE := axe-core@4
 EXTRAS := cli,dask,docs,faiss,onnx,sentence-transformers,xlsx
 SPELLED := src docs tests benchmarks README.md CHANGELOG.md CONTRIBUTING.md
 
@@ -132,6 +134,8 @@ clean:
 	@echo 'Installing lnml and its test tools into .venv ...'
 	@.venv/$(PIP) torch==2.13.0
 	@.venv/$(PIP) -e '.[$(EXTRAS)]' --group test --group lint
+	@if command -v npm > /dev/null; then npm install --prefix .venv --no-audit --no-fund $(AXE) || \
+		echo 'axe-core could not be installed: its test will be skipped.' >&2; fi
 	@touch .venv/.cli $@
 
 .venv/.release: .venv/.created pyproject.toml

@@ -2,14 +2,10 @@
 
 import numpy as np
 
-from lnml.evaluation.results import (
-    Comparison,
-    DataSummary,
-    FoldResult,
-    Portrait,
-    Provenance,
-    Suspect,
-)
+from lnml.evaluation.explanation import Apart, Explanation, HardRow, Near
+from lnml.evaluation.portraits import Portrait, Suspect
+from lnml.evaluation.results import Comparison, DataSummary, FoldResult, Provenance
+from lnml.evaluation.weights import column_weights
 
 PROVENANCE = Provenance(
     command="lnml compare toy.csv --label class",
@@ -23,8 +19,10 @@ def random_comparison(name, rates, *, n=120, seed=0, unfinished=(), classifiers=
     """Methods that are right with the given rates, in two folds."""
     rng = np.random.default_rng(seed)
     rows, results = np.arange(n), []
+    truth = (rows >= n // 2).astype(int)
     for method, rate in rates.items():
         correct = rng.uniform(size=n) < rate
+        predicted = np.where(correct, truth, 1 - truth)
         for fold in range(2):
             results.append(
                 FoldResult(
@@ -39,10 +37,28 @@ def random_comparison(name, rates, *, n=120, seed=0, unfinished=(), classifiers=
                     chosen={"k_min": 1 + fold} if "CV" in method else {},
                     k=None if method in classifiers else 1 + 2 * fold,
                     classifier=method in classifiers,
+                    predicted=predicted[fold::2],
                 )
             )
-    return Comparison(
-        DataSummary(name, 4, {"x": n // 2, "y": n - n // 2}, "ab" * 32), tuple(results)
+    sizes = {"x": n // 2, "y": n - n // 2}
+    return Comparison(DataSummary(name, 4, sizes, "ab" * 32, truth.tolist()), tuple(results))
+
+
+def made_up_explanation(method="LMNN", labels=("x", "y"), *, n_columns=4):
+    """A metric of two dimensions, and two hard rows that the views show."""
+    rng = np.random.default_rng(0)
+    names = [f"column {i}" for i in range(n_columns)]
+    weights = column_weights(
+        rng.normal(size=(2, n_columns)), rng.normal(size=(9, n_columns)), names
+    )
+    first, last = str(labels[0]), str(labels[-1])
+    near = (Near(8, last, 0.5), Near(10, first, 0.75))
+    apart = (Apart("column 1", -1.25, 0.8), Apart("column 0", 0.5, 0.2))
+    return Explanation(
+        method,
+        118,
+        weights,
+        tuple(HardRow(row, first, last, 2, near, near[1], apart) for row in (2, 4)),
     )
 
 

@@ -14,7 +14,7 @@ from lnml import LMNN, LNML
 from lnml.datasets import load_dataset
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.portrait import _narrow, portray
-from lnml.evaluation.results import Portrait
+from lnml.evaluation.portraits import Portrait
 
 
 def test_portrait_of_iris():

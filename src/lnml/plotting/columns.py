@@ -65,7 +65,8 @@ def plot_column_weights(weights: ColumnWeights, *, ax: Axes | None = None) -> Ax
     ax.plot(shares[1], heights, "o", color=COLORS[0], markersize=6.5, label="after", gid="after")
     ax.set_yticks(heights, [plain(name) for name in weights.names])
     ax.set_ylim(len(weights.names) - 0.5, -0.5)
-    ax.set_xlim(left=-1.5)
+    # Room for marks at zero.
+    ax.set_xlim(left=-0.02 * max(float(shares.max(initial=0.0)), 1e-3))
     ax.tick_params(axis="y", length=0)
     ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.grid(axis="x", alpha=0.25, linewidth=0.6)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from lnml.plotting.style import COLORS, axes_or_new, open_frame
 
@@ -68,6 +69,7 @@ def plot_convergence(
         )
     _choose_scale(ax, objective, bound[known])
     ax.set_xlim(left=0)
+    ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.set_xlabel("seconds")
     ax.set_ylabel("objective")
     open_frame(ax)

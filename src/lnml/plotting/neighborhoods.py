@@ -18,6 +18,8 @@ from lnml.learning.trust import least_trusted
 from lnml.plotting.rings import draw_rings
 from lnml.plotting.style import axes_or_new, class_styles, open_frame, plain
 
+# More classes have shorter names, so that their legend stays small.
+MANY_CLASSES = 12
 # Characters that a line of the legend holds.
 LEGEND_WIDTH = 52
 
@@ -175,7 +177,7 @@ def _lines(points: np.ndarray, edges: np.ndarray, color: str) -> PathPatch:
 
 
 def _draw_legend(ax: Axes, styles: Mapping[Any, tuple[str, str]]) -> None:
-    names = [plain(label) for label in styles]
+    names = [plain(label, 24 if len(styles) <= MANY_CLASSES else 12) for label in styles]
     handles = [
         Line2D([], [], linestyle="", marker=marker, color=color, markersize=5.5)
         for color, marker in styles.values()

@@ -82,7 +82,7 @@ def weights_picture(weights: ColumnWeights, method: str, name: str) -> Picture:
     )
     if weights.n_columns > len(said):
         rest = 100 * max(0.0, 1 - float(weights.after.sum()))
-        caption += f" The other {weights.n_columns - len(said):,} columns have {rest:.1f} % after."
+        caption += f" Columns left out, {weights.n_columns - len(said):,}: {rest:.1f} % after."
     marks: dict[str, Mark | Sequence[Mark]] = {
         f"column-{place}": Mark(text) for place, text in enumerate(said)
     }

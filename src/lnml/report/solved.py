@@ -63,15 +63,16 @@ def proof_in_words(gap: float | None) -> str:
     if gap >= 1:
         return WHOLE
     return (
-        f"No metric of this kind is better by more than {_rounded_up(100 * gap)} % on the rows it "
+        f"No metric of this kind is better by more than {_percent_up(gap)} % on the rows it "
         f"was learned from"
     )
 
 
-def _rounded_up(number: float) -> str:
-    """Return a number with two significant digits, not below it."""
-    rounded = Context(prec=2, rounding=ROUND_CEILING).create_decimal(Decimal(number))
-    return f"{rounded.normalize():f}" if number >= 1e-6 else "0.000001"
+def _percent_up(share: float) -> str:
+    """Return a share in % with two significant digits, or three above 10 %, not below it."""
+    percent = 100 * Decimal(repr(float(share)))
+    rounded = Context(prec=3 if percent > 10 else 2, rounding=ROUND_CEILING).plus(percent)
+    return f"{max(rounded, Decimal('0.000001')).normalize():f}"
 
 
 def _solved(comparison: Comparison, method: str) -> Solved:
@@ -86,7 +87,7 @@ def _solved(comparison: Comparison, method: str) -> Solved:
     return Solved(
         method=method,
         proof="" if reference else proof_in_words(gap),
-        gap="–" if gap is None else f"{_rounded_up(100 * gap)} %",
+        gap="–" if gap is None else f"{_percent_up(gap)} %",
         gap_value=gap,
         unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
         chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),

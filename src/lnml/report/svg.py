@@ -127,7 +127,7 @@ def _marked(svg: str, group: str, said: Mark | Sequence[Mark]) -> str:
 
 
 def _attributes(mark: Mark) -> str:
-    return ' class="tip"' if mark.row is None else f' class="tip" data-row="{mark.row}"'
+    return "" if mark.row is None else f' data-row="{mark.row}"'
 
 
 def _shorten(tag: str) -> str:

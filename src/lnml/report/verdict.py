@@ -134,11 +134,11 @@ def _about_the_best(
     others = [method for group in rest for method in group]
     top = _percent(comparison, first[0])
     if len(first) == 1 and not others:
-        return f"{first[0]} is right on {top} of {n_rows} rows of {name}.", []
+        return f"{first[0]} is right on {top} of {n_rows:,} rows of {name}.", []
     if len(first) == 1:
         pvalue = tests.adjusted[tests.methods.index(first[0]), tests.methods.index(others[0])]
         evidence = (
-            f"{top} of {n_rows} rows are right, {_points(comparison, first[0], others[0])} more "
+            f"{top} of {n_rows:,} rows are right, {_points(comparison, first[0], others[0])} more "
             f"than with {others[0]} (p {format_pvalue(pvalue)})."
         )
         all_others = others[0] if len(others) == 1 else "every other method"
@@ -165,12 +165,12 @@ def _tied(comparison: Comparison, group: Sequence[str]) -> str:
     leaders = [m for m in group if comparison.accuracy(m) == comparison.accuracy(group[0])]
     behind = group[len(leaders) :]
     if not behind:
-        return f"{join_words(leaders)} are right on {top} of {n_rows} rows"
+        return f"{join_words(leaders)} are right on {top} of {n_rows:,} rows"
     verb = "leads" if len(leaders) == 1 else "lead"
     shown = [f"{method} ({_percent(comparison, method)})" for method in behind]
     return (
-        f"{join_words(leaders)} {verb} with {top} of {n_rows} rows right, and {join_words(shown)} "
-        f"{'follows' if len(behind) == 1 else 'follow'}"
+        f"{join_words(leaders)} {verb} with {top} of {n_rows:,} rows right, and "
+        f"{join_words(shown)} {'follows' if len(behind) == 1 else 'follow'}"
     )
 
 

@@ -14,7 +14,7 @@
   const tip = make("div", "tooltip", "");
   tip.hidden = true;
   document.body.append(tip);
-  for (const title of all("svg .tip > title")) {
+  for (const title of all("svg title")) {
     title.parentNode.dataset.tip = title.textContent;
     title.remove();
   }
@@ -55,7 +55,7 @@
   };
   const point = event => {
     clear();
-    const said = event.target.closest(".tip, a.long"), row = event.target.closest("[data-row]");
+    const said = event.target.closest("[data-tip], a.long"), row = event.target.closest("[data-row]");
     if (row) light(row);
     if (said) showTip(said);
   };
@@ -108,7 +108,7 @@
     button.type = "button";
     button.setAttribute("aria-label", `Save as CSV: ${table.dataset.file}`);
     button.addEventListener("click", () => save(table));
-    table.closest(".scroll").after(button);
+    table.closest(".scroll").nextElementSibling.after(button);
   }
 
   // Hints: said only where there is something to scroll.
