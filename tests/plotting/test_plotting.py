@@ -6,18 +6,24 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
+from matplotlib.text import Text
 from results import random_comparison
 from sklearn.datasets import make_blobs
 
 from lnml import LMNN, LNML, NCA, least_trusted, trace_path
-from lnml.evaluation import accuracy_interval, critical_difference
+from lnml.evaluation import accuracy_interval, column_weights, critical_difference
 from lnml.plotting import (
     plot_accuracies,
+    plot_column_pairs,
+    plot_column_weights,
+    plot_confusion,
     plot_convergence,
     plot_critical_difference,
     plot_embedding,
+    plot_leaderboard,
     plot_neighbor_counts,
     plot_neighborhoods,
     plot_trace_path,
@@ -68,6 +74,77 @@ def test_classifiers_are_not_drawn(ax):
     found = random_comparison("toy", {"svm": 0.9, "good": 0.9}, classifiers=["svm"])
     plot_accuracies(found, ax=ax)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["good"]
+
+
+def test_the_leaderboard_is_sorted_with_references_apart(ax):
+    rates = {"bad": 0.4, "svm": 0.99, "same": 0.93, "good": 0.95}
+    found = random_comparison("toy", rates, classifiers=["svm"])
+    assert plot_leaderboard(found, ax=ax) is ax
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["good", "same", "bad", "svm"]
+    assert ax.get_yticks().tolist() == [0, 1, 2, 3.5]
+    points = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [point.get_markerfacecolor() != "white" for point in points] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    brackets = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) == 4]
+    assert [(ends[0], ends[-1]) for ends in brackets] == [(-0.3, 1.3), (1.7, 2.3)]
+    written = [text.get_text() for text in ax.texts]
+    assert f"{100 * found.accuracy('good'):.1f}" in written
+    assert written.count("1.00 s") == 4 and written.count("12 MB") == 4
+
+
+def test_columns_and_pairs(ax):
+    rng = np.random.default_rng(0)
+    weights = column_weights(rng.normal(size=(2, 4)), rng.normal(size=(9, 4)), list("abcd"))
+    plot_column_weights(weights, ax=ax)
+    before, after = (next(line for line in ax.lines if line.get_gid() == g) for g in TIMES)
+    np.testing.assert_allclose(before.get_xdata(), 100 * weights.before)
+    np.testing.assert_allclose(after.get_xdata(), 100 * weights.after)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(weights.names)
+    pairs = plot_column_pairs(weights, most=3, ax=Figure().add_subplot())
+    assert len(pairs.patches) == 9
+    for cell in pairs.patches:
+        _, row, column = cell.get_gid().split("-")
+        blue = cell.get_facecolor()[2] > cell.get_facecolor()[0]
+        assert blue == (weights.pairs[int(row), int(column)] >= 0)
+
+
+TIMES = ("before", "after")
+
+
+def test_confusion(ax):
+    plot_confusion(np.array([[5, 1], [0, 7]]), ["a", "b"], ax=ax)
+    written = {text.get_position(): text.get_text() for text in ax.texts}
+    assert written == {(0, 0): "5", (1, 0): "1", (1, 1): "7"}
+    with pytest.raises(ValueError, match="3 labels"):
+        plot_confusion(np.eye(2), ["a", "b", "c"], ax=ax)
+
+
+def test_texts_of_rings_do_not_overlap(ax):
+    """Twelve rings within a few points of each other."""
+    points = np.random.default_rng(0).normal(scale=0.02, size=(40, 2))
+    points[-1] = 5.0
+    rings = {i: str(1000 + i) for i in range(12)}
+    plot_embedding(points, np.repeat("a", 40), np.empty((0, 2), dtype=int), rings=rings, ax=ax)
+    renderer = FigureCanvasAgg(ax.figure).get_renderer()
+    boxes = []
+    for text in ax.texts:
+        text.update_positions(renderer)
+        # That of the text alone, without the line that leads to it.
+        boxes.append(Text.get_window_extent(text, renderer))
+    assert len(boxes) == 12
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+
+
+def test_time_begins_at_zero(ax):
+    plot_convergence(
+        [{"seconds": 3.0, "objective": 2.0}, {"seconds": 4.0, "objective": 1.0}], ax=ax
+    )
+    assert ax.get_xlim()[0] == 0
 
 
 def test_critical_difference_names_all_methods(ax):

@@ -216,7 +216,7 @@ def test_a_large_report_stays_usable(tmp_path):
         assert max(map(len, view["labels"])) < 300, "no cell holds a long label"
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason=f"no axe-core: npm install --prefix .venv axe-core")
+@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: npm install --prefix .venv axe-core")
 def test_axe_finds_nothing(tmp_path):
     """Rules of WCAG and of good practice, on a narrow page in the dark and a wide one in light.
 

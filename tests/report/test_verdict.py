@@ -1,10 +1,14 @@
 """The sentences: best method, margin, significance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from results import random_comparison
+from scipy.stats import binomtest
 
-from lnml.evaluation import Comparison, DataSummary, FoldResult
+from lnml.evaluation import Comparison, DataSummary, FoldResult, pairwise_mcnemar, tied_groups
+from lnml.report.advice import advise
 from lnml.report.verdict import ranks_over, verdict_on_data, verdict_on_several
 
 
@@ -15,65 +19,85 @@ def compare(n_right, n=100, name="toy", classifiers=()):
         FoldResult(m, 0, rows, rows < right, classifier=m in classifiers)
         for m, right in n_right.items()
     )
-    return Comparison(DataSummary(name, 2, {"x": n}), results)
+    return Comparison(DataSummary(name, 2, dict.fromkeys("wxyz", n // 4)), results)
 
 
 def test_a_clear_winner():
-    words = verdict_on_data(compare({"Euclidean": 60, "LMNN": 80, "NCA": 95}))
-    assert words == (
-        "NCA is best on toy: 95.0 % of 100 rows right, 15.0 points more than LMNN "
-        "(significant, p < 0.001) and 35.0 points more than Euclidean (significant, p < 0.001)."
+    found = verdict_on_data(compare({"Euclidean": 60, "LMNN": 80, "NCA": 95}))
+    assert found.headline == "NCA is best on toy, significantly better than every other method."
+    assert found.details[0] == (
+        "95.0 % of 100 rows are right, 15.0 points more than with LMNN (p < 0.001)."
     )
+    assert found.warnings == ()
+    two = verdict_on_data(compare({"Euclidean": 94, "LMNN": 100}))
+    assert two.headline == "LMNN is best on toy, significantly better than Euclidean."
 
 
 def test_holm_counts_all_pairs():
     # 6 rows to 0 is p = 2 / 64 = 0.031 alone, and three tests make it 0.094.
-    words = verdict_on_data(compare({"Euclidean": 60, "LMNN": 66, "NCA": 66}))
-    assert "LMNN and NCA are equally best" in words
-    assert "6.0 points more than Euclidean (not significant, p = 0.094)" in words
-    assert "(significant, p = 0.031)" in verdict_on_data(compare({"Euclidean": 60, "LMNN": 66}))
+    found = verdict_on_data(compare({"Euclidean": 60, "LMNN": 66, "NCA": 66}))
+    assert found.headline == "On toy all three methods tie."
+    assert "(p = 0.031)" in verdict_on_data(compare({"Euclidean": 60, "LMNN": 66})).details[0]
 
 
-def test_the_euclidean_metric_may_be_best():
-    words = verdict_on_data(compare({"Euclidean": 90, "LMNN": 80}))
-    assert words.startswith("On toy no learned metric is more accurate than Euclidean distance: ")
-    words = verdict_on_data(compare({"Euclidean": 90, "LMNN": 90, "NCA": 1}))
-    assert "90.0 % of 100 rows right by Euclidean and LMNN" in words
-
-
-def test_scaling_alone_may_be_best():
-    words = verdict_on_data(
-        compare({"Euclidean": 50, "Euclidean (scaled)": 90, "LMNN": 70, "NCA": 80, "ITML": 60})
+def test_groups_are_named():
+    found = verdict_on_data(compare({"Euclidean": 60, "LMNN": 88, "NCA": 90, "MCML": 90}))
+    assert found.headline == (
+        "On toy three of four methods tie; all three are significantly better than Euclidean."
     )
-    assert words == (
-        "On toy no learned metric is more accurate than Euclidean distance on standardised "
-        "columns: 90.0 % of 100 rows right, 10.0 points more than NCA (significant, p = 0.008) and "
-        "40.0 points more than Euclidean (significant, p < 0.001)."
+    assert found.details[0] == (
+        "NCA and MCML lead with 90.0 % of 100 rows right, and LMNN (88.0 %) follows. No test tells "
+        "them apart."
     )
-    words = verdict_on_data(compare({"Euclidean": 50, "Euclidean (scaled)": 90}))
-    assert words.startswith("Euclidean (scaled) is best on toy: ")
 
 
-def test_the_best_learned_metric_is_named_although_another_is_second():
-    words = verdict_on_data(compare({"Euclidean": 89, "Euclidean (scaled)": 90, "LMNN": 80}))
-    assert "1.0 points more than Euclidean (" in words
-    assert "and 10.0 points more than LMNN (" in words
+def test_a_group_may_be_better_in_part_only():
+    """NCA beats C, which ties with LMNN, which ties with NCA: a tie is no equality."""
+    found = verdict_on_data(compare({"C": 74, "LMNN": 80, "NCA": 86, "A": 20}))
+    assert found.headline == "On toy two of four methods tie."
+    assert found.details[1] == "All of them beat A (20.0 %); NCA beats C (74.0 %), significantly."
+    assert tied_groups(compare({"C": 74, "LMNN": 80, "NCA": 86, "A": 20})) == (
+        ("NCA", "LMNN"),
+        ("C",),
+        ("A",),
+    )
+
+
+def test_members_of_a_group_may_differ():
+    """B and C are not told from A, but from each other: B is right wherever C is."""
+    rows = np.arange(300)
+    right = {"A": (rows >= 40) & (rows < 253), "B": rows < 212, "C": rows < 200}
+    results = tuple(FoldResult(m, 0, rows, correct) for m, correct in right.items())
+    comparison = Comparison(DataSummary("toy", 2, {"x": 150, "y": 150}), results)
+    assert pairwise_mcnemar(comparison).verdict("B", "C", holm=True) == 1
+    assert tied_groups(comparison) == (("A", "B", "C"),)
+    words = verdict_on_data(comparison).details[0]
+    assert words.endswith("None of them differs significantly from the best.")
+
+
+SCALED = "Standardising the columns alone does as well: Euclidean distance on standardised columns"
+IN_VAIN = "Learning does not pay here: "
 
 
 @pytest.mark.parametrize(
-    ("scaled", "raw", "end"),
+    ("scaled", "raw", "warning"),
     [
-        (58, 30, "No learned metric is significantly better than Euclidean distance on "
-         "standardised columns."),
-        (30, 58, "No learned metric is significantly better than Euclidean distance."),
-        (58, 58, "No learned metric is significantly better than Euclidean distance, with or "
-         "without standardised columns."),
-        (30, 30, "30.0 points more than Euclidean (scaled) (significant, p < 0.001)."),
+        (58, 30, f"{SCALED} is right on 58.0 %, and no learned metric is significantly better. "
+         "LMNN has 30.0 points more than plain Euclidean distance, and scaling alone 28.0 points "
+         "more."),
+        (30, 58, f"{IN_VAIN}plain Euclidean distance is right on 58.0 %, and no learned metric is "
+         "significantly better."),
+        (58, 59, f"{IN_VAIN}no learned metric is significantly better than Euclidean distance, "
+         "with or without standardised columns (59.0 % and 58.0 %)."),
+        (90, 30, f"{SCALED} is right on 90.0 %, and no learned metric is significantly better. "
+         "LMNN has 30.0 points more than plain Euclidean distance, and scaling alone 60.0 points "
+         "more."),
+        (30, 30, None),
     ],
 )  # fmt: skip
-def test_learning_in_vain(scaled, raw, end):
-    words = verdict_on_data(compare({"Euclidean": raw, "Euclidean (scaled)": scaled, "LMNN": 60}))
-    assert words.startswith("LMNN is best on toy: ") and words.endswith(end)
+def test_learning_in_vain(scaled, raw, warning):
+    found = verdict_on_data(compare({"Euclidean": raw, "Euclidean (scaled)": scaled, "LMNN": 60}))
+    assert found.warnings == (() if warning is None else (warning,))
 
 
 def test_any_learned_metric_counts_not_only_the_best():
@@ -85,9 +109,56 @@ def test_any_learned_metric_counts_not_only_the_best():
         "NCA": (rows >= 10) & (rows < 81),
     }
     results = tuple(FoldResult(m, 0, rows, correct) for m, correct in right.items())
-    words = verdict_on_data(Comparison(DataSummary("toy", 2, {"x": 100}), results))
-    assert words.startswith("NCA is best") and "Euclidean (not significant" in words
-    assert "No learned metric" not in words
+    found = verdict_on_data(Comparison(DataSummary("toy", 2, {"x": 100, "y": 0}), results))
+    assert found.headline == "On toy all three methods tie."
+    assert not any("Learning" in warning for warning in found.warnings)
+
+
+def with_classes(n_right, n_largest, n=100):
+    """As :func:`compare`, with two classes; the last rows have the larger one."""
+    found = compare(n_right, n)
+    truth = (np.arange(n) >= n - n_largest).astype(int)
+    sizes = {"few": n - n_largest, "many": n_largest}
+    return replace(found, data=replace(found.data, class_sizes=sizes, truth=truth.tolist()))
+
+
+def test_the_largest_class_is_a_baseline():
+    always = "Always answering 'many', the largest class, would be right on "
+    strong = verdict_on_data(with_classes({"LMNN": 95, "NCA": 94}, 60))
+    assert strong.details[-1] == f"{always}60.0 %; every metric is significantly better."
+    some = verdict_on_data(with_classes({"LMNN": 95, "NCA": 62}, 60))
+    assert some.details[-1] == f"{always}60.0 %; NCA is not significantly better."
+    weak = verdict_on_data(with_classes({"LMNN": 65, "NCA": 60}, 60))
+    assert weak.warnings == (f"{always}60.0 %: no metric is significantly better than that.",)
+    # The oracle: McNemar's test of LMNN, and Holm's correction for two metrics.
+    right, largest = np.arange(100) < 62, np.arange(100) >= 40
+    only, other = int((right & ~largest).sum()), int((largest & ~right).sum())
+    assert 2 * binomtest(only, only + other).pvalue > 0.05
+    old = verdict_on_data(compare({"LMNN": 20, "NCA": 19}))
+    assert old.warnings[-1].endswith("25.0 %: no metric is more accurate.")
+
+
+TABLE = ["toy.csv", "--label", "a class"]
+
+
+@pytest.mark.parametrize(
+    ("n_right", "scale", "command"),
+    [
+        ({"Euclidean": 60, "LMNN": 95}, "none", "lnml fit {} --method lmnn -o best.model"),
+        ({"Euclidean": 60, "LMNN": 95}, "minmax",
+         "lnml fit {} --scale minmax --method lmnn -o best.model"),
+        ({"Euclidean": 60, "Euclidean (scaled)": 94, "LMNN": 95}, "none",
+         "lnml compare {} --scale standard"),
+        ({"Euclidean": 94, "LN-LMNN (CV)": 95}, "standard",
+         "lnml fit {} --scale standard --method euclidean -o best.model"),
+        ({"Euclidean": 30, "LMNN": 56}, "none", "lnml compare {} --references"),
+        ({"Euclidean": 30, "AutoMetric": 90}, "minmax", "lnml fit {} --method auto -o best.model"),
+    ],
+)  # fmt: skip
+def test_one_command_to_run_next(n_right, scale, command):
+    advice = advise(with_classes(n_right, 55), TABLE, scale=scale)
+    assert advice.command == command.format("toy.csv --label 'a class'")
+    assert advice.why.endswith(":")
 
 
 def test_classifiers_are_for_reference_only():
@@ -97,12 +168,13 @@ def test_classifiers_are_for_reference_only():
     weak = compare({**rates, "SVM": 84, "forest": 50}, classifiers=names)
     assert verdict_on_data(weak) == plain
     one = compare({**rates, "SVM": 95, "forest": 50}, classifiers=names)
-    assert verdict_on_data(one) == (
-        f"{plain} For reference: SVM with 95.0 % is significantly better than every metric, but "
-        "gives no distance."
+    assert verdict_on_data(one).details == (
+        *plain.details,
+        "For reference: SVM with 95.0 % is significantly better than every metric, but gives no "
+        "distance.",
     )
     two = compare({**rates, "SVM": 95, "forest": 96}, classifiers=names)
-    assert "SVM with 95.0 % and forest with 96.0 % are significantly" in verdict_on_data(two)
+    assert "SVM with 95.0 % and forest with 96.0 % are significantly" in verdict_on_data(two).text
 
 
 def test_classifiers_have_no_rank_and_no_score():
@@ -117,8 +189,12 @@ def test_classifiers_have_no_rank_and_no_score():
 
 
 def test_equal_and_single_methods():
-    assert "none is better" in verdict_on_data(compare({"a": 50, "b": 50}))
-    assert verdict_on_data(compare({"a": 50})) == "a is right on 50.0 % of 100 rows of toy."
+    equal = verdict_on_data(compare({"a": 50, "b": 50}))
+    assert equal.headline == "On toy both methods tie."
+    assert equal.details[0].startswith("a and b are right on 50.0 % of 100 rows.")
+    assert (
+        verdict_on_data(compare({"a": 50})).headline == "a is right on 50.0 % of 100 rows of toy."
+    )
 
 
 def test_several_data_sets_by_score_and_rank():

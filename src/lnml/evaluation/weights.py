@@ -33,6 +33,16 @@ class ColumnWeights:
         Symmetric.
     n_columns : int
         Columns in all. The shares of all of them sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 0.0]])
+    >>> weights = column_weights(np.array([[1.0, -1.0]]), rows, ["left", "right"])
+    >>> weights.names, weights.strongest_pairs()
+    (('right', 'left'), [(0, 1)])
+    >>> print(f"{weights.after[0]:.2f}, and {weights.pairs[0, 1]:.2f} for the pair")
+    0.57, and -0.49 for the pair
     """
 
     names: tuple[str, ...]

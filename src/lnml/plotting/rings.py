@@ -13,7 +13,7 @@ from lnml.plotting.style import plain, text_color
 # Directions to try around a point, in degrees, the preferred ones first.
 DIRECTIONS = (25, -25, 155, -155, 90, -90, 60, -60, 120, -120, 0, 180)
 # Width of a character and height of a line, as shares of the font's size.
-CHARACTER, LINE = 0.62, 1.2
+CHARACTER, LINE = 0.68, 1.25
 
 Box = tuple[float, float, float, float]
 

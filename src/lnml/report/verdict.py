@@ -146,7 +146,8 @@ def _about_the_best(
     evidence = f"{_tied(comparison, first)}. {_about_the_tie(tests, first, alpha)}"
     count = in_words(len(first))
     if not others:
-        return f"On {name} all {count} methods tie.", [evidence]
+        who = "both" if len(first) == 2 else f"all {count}"
+        return f"On {name} {who} methods tie.", [evidence]
     headline = f"On {name} {count} of {in_words(len(first) + len(others))} methods tie"
     by_all = [
         other
@@ -155,7 +156,8 @@ def _about_the_best(
     ]
     if by_all == others and len(others) <= MOST_NAMED:
         shown = join_words(others)
-        return f"{headline}; all {count} are significantly better than {shown}.", [evidence]
+        who = "both" if len(first) == 2 else f"all {count}"
+        return f"{headline}; {who} are significantly better than {shown}.", [evidence]
     return f"{headline}.", [evidence, _about_others(comparison, first[0], others, by_all)]
 
 
