@@ -17,6 +17,9 @@ from lnml.evaluation.results import Comparison
 from lnml.evaluation.statistics import accuracy_interval, best_methods
 from lnml.plotting.style import COLORS, axes_or_new, plain, text_color
 
+# Where the columns of a leaderboard end, in points right of its axes.
+COLUMN_ENDS = (34, 82, 128)
+
 
 def plot_accuracies(
     comparison: Comparison,
@@ -143,16 +146,14 @@ def plot_leaderboard(
         color = COLORS[0] if method in metrics else text_color()
         filled = color if method in groups[0] else "white"
         _draw_standing(ax, comparison.correct(method), height, color, filled, confidence, place)
-        memory = comparison.peak_mb(method)
-        _beside(ax, height, 1.02, f"{100 * comparison.accuracy(method):.1f}")
-        _beside(ax, height, 1.12, format_seconds(comparison.seconds(method)))
-        _beside(ax, height, 1.27, format_megabytes(memory))
+        seconds, memory = comparison.seconds(method), format_megabytes(comparison.peak_mb(method))
+        texts = (f"{100 * comparison.accuracy(method):.1f}", format_seconds(seconds), memory)
+        _beside(ax, height, texts)
     for group in groups:
         _draw_bracket(ax, heights[group[0]], heights[group[-1]])
     if references:
         ax.axhline(len(metrics) - 0.25, color=text_color(), linewidth=0.6, alpha=0.5)
-    for position, title in ((1.02, "%"), (1.12, "time"), (1.27, "memory")):
-        _beside(ax, -0.9, position, title)
+    _beside(ax, -0.9, ("%", "time", "memory"))
     ax.set_yticks(list(heights.values()), [plain(method) for method in heights])
     ax.set_ylim(max(heights.values()) + 0.5, -0.5)
     ax.tick_params(axis="y", length=0, pad=12)
@@ -176,10 +177,11 @@ def _draw_standing(
     ax.plot(100 * correct.mean(), height, "o", color=color, markerfacecolor=filled, markersize=6)
 
 
-def _beside(ax: Axes, height: float, position: float, text: str) -> None:
-    """Write right of the axes, in their coordinates."""
-    where = ax.get_yaxis_transform()
-    ax.text(position, height, text, transform=where, va="center", clip_on=False)
+def _beside(ax: Axes, height: float, texts: Sequence[str]) -> None:
+    """Write texts right of the axes, each in a column of its own."""
+    for end, text in zip(COLUMN_ENDS, texts, strict=True):
+        where: Any = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+        ax.annotate(text, (1, height), xytext=(end, 0), ha="right", va="center", **where)
 
 
 def _draw_bracket(ax: Axes, first: float, last: float) -> None:
