@@ -91,7 +91,7 @@ def test_pictures_can_be_left_out(iris, monkeypatch):
         assert main([*arguments, "--no-pictures"]) == 0
     without = (iris / "iris.html").read_text()
     assert main(arguments) == 0
-    suspects = '<table class="suspects">'
+    suspects = 'data-file="suspicious-rows"'
     assert suspects not in without
     assert suspects in (iris / "iris.html").read_text()
 

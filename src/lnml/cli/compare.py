@@ -159,16 +159,9 @@ def compare(
     from lnml.evaluation.problem import possible_folds
 
     splits, about_folds = possible_folds(table.labels, folds, seed)
-    settings = {
-        "label": table.label,
-        "folds": len(splits),
-        **judging,
-        "scale": scale,
-        "pca": pca,
-        **_told(drop, drop_class, categories, reading.missing),
-        "seed": seed,
-        "device": place,
-    }
+    told = _told(drop, drop_class, categories, reading.missing)
+    settings = {"label": table.label, "folds": len(splits), **judging, "scale": scale, "pca": pca}
+    settings |= {**told, "seed": seed, "device": place}
     work: Any = {"folder": resume, "pictures": not no_pictures, "n_jobs": fold_jobs(jobs, place)}
     with keeping_folds(resume, GO_ON), perhaps_connected(cluster, quiet=quiet) as there:
         with fold_bar(data.name, quiet=quiet) as progress:
@@ -176,15 +169,12 @@ def compare(
             found, portrait = compare_table(table, splits, keys, settings, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
-    origin = provenance(settings | there.setting)
-    from lnml.report.advice import advise
-
     about = _table_options(data, label, pca, drop, drop_class, categories, reading)
-    advice = advise(found, about, scale=scale, model=str(page.with_suffix(".model")))
-    said: Any = {"notes": notes, "warnings": doubts, "advice": advice}
+    said: Any = {"notes": notes, "warnings": doubts, "advice": _advise(found, about, scale, page)}
+    origin = provenance(settings | there.setting)
     _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
-        show(_summary(found, judging["k"], page, stored, advice.command))
+        show(_summary(found, judging["k"], page, stored, said["advice"].command))
 
 
 def _read_score(name: str) -> str:
@@ -235,6 +225,12 @@ def _table_options(
     given = [(option, value) for option, value in once.items() if value is not None]
     given += [(option, value) for option, values in often.items() for value in values]
     return [str(data), *(word for pair in given for word in pair)]
+
+
+def _advise(found: Any, table: Sequence[str], scale: str, page: Path) -> Any:
+    from lnml.report.advice import advise
+
+    return advise(found, table, scale=scale, model=str(page.with_suffix(".model")))
 
 
 def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:
