@@ -107,8 +107,8 @@ NoPictures = Annotated[
     bool,
     typer.Option(
         "--no-pictures",
-        help="Leave out the pictures of the data and the rows whose labels look wrong, which come "
-        "from fits of their own.",
+        help="Leave out the pictures of the data, what the metric learned, and the rows whose labels "
+        "look wrong, which come from fits of their own.",
     ),
 ]
 
@@ -170,11 +170,12 @@ def compare(
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
     about = _table_options(data, label, pca, drop, drop_class, categories, reading)
-    said: Any = {"notes": notes, "warnings": doubts, "advice": _advise(found, about, scale, page)}
+    advice = _advise(found, about, scale, methods, page)
+    said: Any = {"notes": notes, "warnings": doubts, "advice": advice}
     origin = provenance(settings | there.setting)
     _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
-        show(_summary(found, judging["k"], page, stored, said["advice"].command))
+        show(_summary(found, judging["k"], page, stored, advice.command))
 
 
 def _read_score(name: str) -> str:
@@ -227,10 +228,10 @@ def _table_options(
     return [str(data), *(word for pair in given for word in pair)]
 
 
-def _advise(found: Any, table: Sequence[str], scale: str, page: Path) -> Any:
+def _advise(found: Any, table: Sequence[str], scale: str, methods: str | None, page: Path) -> Any:
     from lnml.report.advice import advise
 
-    return advise(found, table, scale=scale, model=str(page.with_suffix(".model")))
+    return advise(found, table, scale=scale, methods=methods, stem=str(page.with_suffix("")))
 
 
 def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:

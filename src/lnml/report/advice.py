@@ -27,7 +27,8 @@ def advise(
     table: Sequence[str],
     *,
     scale: str = "none",
-    model: str = "best.model",
+    methods: str | None = None,
+    stem: str = "best",
     alpha: float = 0.05,
 ) -> Advice:
     """Recommend one command to run after a comparison.
@@ -40,24 +41,27 @@ def advise(
         Name of the table, and the options about its columns, but for ``--scale``.
     scale : str, default="none"
         How columns were scaled for all methods.
-    model : str, default="best.model"
-        Name for the file of a fitted model.
+    methods : str, optional
+        What ``--methods`` named, if anything.
+    stem : str, default="best"
+        How names of files begin that the command is to write.
     alpha : float, default=0.05
         Level of the tests.
     """
     scaling = [] if scale == "none" else ["--scale", scale]
+    named = [] if methods is None else ["--methods", methods]
     base = majority(comparison, alpha)
     if base.beaten_by == () and not comparison.classifiers:
         return _compare(
             "No metric beats the largest class. See whether any classifier can:",
-            [*table, *scaling, "--references"],
+            [*table, *scaling, *named, "--references", "-o", f"{stem}-references.html"],
         )
     unbeaten = _unbeaten(comparison, alpha)
     if unbeaten == SCALED and scale == "none":
         return _compare(
             "Standardising the columns does as well as learning. See whether learning adds "
             "anything on standardised columns:",
-            [*table, "--scale", "standard"],
+            [*table, "--scale", "standard", *named, "-o", f"{stem}-standard.html"],
         )
     if unbeaten is not None:
         why = f"No learned metric is significantly better, so keep {BASELINES[unbeaten]}:"
@@ -68,7 +72,9 @@ def advise(
     key = _key(chosen)
     # A method that brings its own scale needs no other.
     scaling = scaling if find_method(key).scale is None else []
-    return Advice(why, shlex.join(["lnml", "fit", *table, *scaling, "--method", key, "-o", model]))
+    return Advice(
+        why, shlex.join(["lnml", "fit", *table, *scaling, "--method", key, "-o", f"{stem}.model"])
+    )
 
 
 def _compare(why: str, arguments: Sequence[str]) -> Advice:
