@@ -57,6 +57,7 @@ def made_up_explanation(method="LMNN", labels=("x", "y"), *, n_columns=4):
     return Explanation(
         method,
         118,
+        3,
         weights,
         tuple(HardRow(row, first, last, 2, near, near[1], apart) for row in (2, 4)),
     )

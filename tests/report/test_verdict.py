@@ -151,7 +151,8 @@ TABLE = ["toy.csv", "--label", "a class"]
          "lnml compare {} --scale standard --methods lmnn -o best-standard.html"),
         ({"Euclidean": 94, "LN-LMNN (CV)": 95}, "standard",
          "lnml fit {} --scale standard --method euclidean -o best.model"),
-        ({"Euclidean": 30, "LMNN": 56}, "none", "lnml compare {} --methods lmnn --references -o best-references.html"),
+        ({"Euclidean": 30, "LMNN": 56}, "none",
+         "lnml compare {} --methods lmnn --references -o best-references.html"),
         ({"Euclidean": 30, "AutoMetric": 90}, "minmax", "lnml fit {} --method auto -o best.model"),
     ],
 )  # fmt: skip

@@ -107,8 +107,8 @@ NoPictures = Annotated[
     bool,
     typer.Option(
         "--no-pictures",
-        help="Leave out the pictures of the data, what the metric learned, and the rows whose labels "
-        "look wrong, which come from fits of their own.",
+        help="Leave out the pictures of the data, what the metric learned, and the rows whose "
+        "labels look wrong, which come from fits of their own.",
     ),
 ]
 

@@ -93,6 +93,8 @@ class Explanation:
         The most accurate learned metric.
     n_rows : int
         Rows it was fitted to. None of ``hard`` is among them, so these are new to it.
+    n_metrics : int
+        Metrics that were compared, of which ``n_wrong`` of a hard row were wrong.
     weights : ColumnWeights
         How much its columns count.
     hard : tuple of HardRow
@@ -101,6 +103,7 @@ class Explanation:
 
     method: str
     n_rows: int
+    n_metrics: int
     weights: ColumnWeights
     hard: tuple[HardRow, ...]
 
@@ -109,6 +112,7 @@ class Explanation:
         return {
             "method": self.method,
             "n_rows": self.n_rows,
+            "n_metrics": self.n_metrics,
             "weights": self.weights.to_json(),
             "hard": [asdict(row) for row in self.hard],
         }
@@ -128,7 +132,8 @@ class Explanation:
             for row in stored["hard"]
         )
         weights = ColumnWeights.from_json(stored["weights"])
-        return cls(str(stored["method"]), int(stored["n_rows"]), weights, hard)
+        counts = int(stored["n_rows"]), int(stored["n_metrics"])
+        return cls(str(stored["method"]), *counts, weights, hard)
 
 
 def explain(
@@ -173,7 +178,7 @@ def explain(
     rows = _hard_rows(view, components, n_wrong, _predictions(comparison, best))
     L, columns = _in_columns(view, components), view.columns
     weights = column_weights(L, columns.inside, columns.names, before=view.before)
-    return Explanation(best, int(fitted.size), weights, rows)
+    return Explanation(best, int(fitted.size), len(comparison.metrics), weights, rows)
 
 
 def hardest_rows(comparison: Comparison, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
