@@ -226,8 +226,9 @@ def test_axe_finds_nothing(tmp_path):
     long = "a label that is, for sure, longer than a cell of a table"
     found = random_comparison("toy", RATES | {"SVM": 0.9}, classifiers=["SVM"])
     found = replace(found, data=replace(found.data, class_sizes={"x": 60, long: 60}))
-    portraits = {"toy": explained(("x", long))}
-    write_report(path, [found], portraits=portraits, provenance=PROVENANCE, notes=["A note."])
+    other = random_comparison("other", RATES, seed=1)
+    portraits = {"toy": explained(("x", long)), "other": explained()}
+    write_report(path, [found, other], portraits=portraits, provenance=PROVENANCE, notes=["So."])
     html = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "X-None")
     html = html.replace("</body>", '<script src="/axe.js"></script></body>')
     look = """frame.contentWindow.axe.run(page).then(found => found.violations.map(
