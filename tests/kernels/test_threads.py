@@ -232,3 +232,19 @@ def test_concurrent_fits_equal_those_one_after_the_other(backend):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fit_after_a_fork():
     run_script(FORK)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_few_large_results_wait_at_a_time(count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    begun = []
+
+    def square(number):
+        begun.append(number)
+        return number**2
+
+    found = []
+    for done, value in enumerate(threads.each_tile(square, range(40))):
+        found.append(value)
+        assert len(begun) <= done + 8
+    assert found == [number**2 for number in range(40)]
