@@ -4,10 +4,10 @@
     python benchmarks/lagging_bound.py --old ../old --sets segment sonar
 
 A line is a fit with default parameters: evaluations of the objective, searches (iterations), CPU
-seconds of all threads, the proved gap, and whether the fit warned. ``--old`` names another checkout;
-both fit each data set in turns, in a process each. Data that do not ship with lnml are read from the
-directory that the environment variable LNML_DATA names, and are left out without it. ``--large``
-adds those that take minutes.
+seconds of all threads, the proved gap, and whether the fit warned. ``--old`` names another
+checkout; both fit each data set in turns, in a process each. Data that do not ship with lnml are read from
+the directory that the environment variable LNML_DATA names, and are left out without it.
+``--large`` adds those that take minutes.
 """
 
 from __future__ import annotations
@@ -178,7 +178,11 @@ def fit(name: str) -> dict[str, float | str]:
 def measured(name: str, checkout: Path) -> dict[str, float | str]:
     """Fit in a process of its own, by the sources of a checkout."""
     command = [sys.executable, __file__, "--one", name]
-    place = {**os.environ, "PYTHONPATH": str(checkout.resolve() / "src"), "PYTHONWARNINGS": "ignore"}
+    place = {
+        **os.environ,
+        "PYTHONPATH": str(checkout.resolve() / "src"),
+        "PYTHONWARNINGS": "ignore",
+    }
     done = subprocess.run(command, env=place, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{name} failed:\n{done.stderr[-4000:]}")
@@ -190,7 +194,9 @@ def main() -> None:
     """Print a Markdown table, a line as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--old", type=Path, help="another checkout, to compare with")
-    parser.add_argument("--sets", nargs="+", choices=ALL, help="data sets (default: all small ones)")
+    parser.add_argument(
+        "--sets", nargs="+", choices=ALL, help="data sets (default: all small ones)"
+    )
     parser.add_argument("--large", action="store_true", help="the large data sets, too")
     parser.add_argument("--one", choices=ALL, help=argparse.SUPPRESS)
     options = parser.parse_args()

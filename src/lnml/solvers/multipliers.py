@@ -15,6 +15,7 @@ import numpy as np
 
 from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
+from lnml.core.trail import Trail
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING
 from lnml.solvers.descent import descend
 from lnml.solvers.lbfgs import minimize_over_components
@@ -84,19 +85,13 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, margin, softness = [objective], MARGIN, 1.0
+    objectives, margin, softness, trail = [objective], MARGIN, 1.0, None
     if gap <= tol:
         run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
     converged = False
     for iteration in range(1, run.max_iter + 1):
-        minimum = minimize_over_components(
-            partial(task.smoothed, smoothing=smoothing),
-            components,
-            max_iter=COARSE_STEPS if iteration <= COARSE_ITERATIONS else STEPS,
-            value_tol=0.1 * task.precision,
-        )
-        components = minimum.components
+        components, n_evaluations = _lowered(task, components, smoothing, trail)
         seen = _look(task, components, smoothing, margin)
         if seen is None:
             # A metric that met impostors which the working set lacked may be far too small.
@@ -111,7 +106,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
         converged = gap <= tol or (not full_rank and stalled(objectives, tol))
-        record = _record(iteration, objective, bound, gap, seen, minimum.n_evaluations)
+        record = _record(iteration, objective, bound, gap, seen, n_evaluations)
         if run.report(best, record) or converged:
             break
         settled = warm or iteration >= COARSE_ITERATIONS
@@ -122,8 +117,32 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         task.update_multipliers(components, easing * smoothing)
         if settled:
             smoothing = SMOOTHING * softness
-            components = leave_saddle(components, seen.directions, scale, seen.room)
+            moved = leave_saddle(components, seen.directions, scale, seen.room)
+            components = beside(components, moved)
+        if iteration == COARSE_ITERATIONS:
+            trail = Trail(components)
+        elif trail is not None and easing != 1.0:
+            # Hinges that are smoothed less have more curvature.
+            trail.forget()
     return Solution(best, objective, bound, gap, converged)
+
+
+def _lowered(
+    task: HingeTask, components: np.ndarray, smoothing: float, trail: Trail | None
+) -> tuple[np.ndarray, int]:
+    """Lower the smoothed problem; return components and the number of evaluations.
+
+    Without a trail the metric is still far off, and a few steps will do.
+    """
+    smoothed, value_tol = partial(task.smoothed, smoothing=smoothing), 0.1 * task.precision
+    if trail is None:
+        minimum = minimize_over_components(
+            smoothed, components, max_iter=COARSE_STEPS, value_tol=value_tol
+        )
+        return minimum.components, minimum.n_evaluations
+    trail.components = components
+    n_evaluations = descend(smoothed, trail, max_iter=STEPS, value_tol=value_tol)
+    return trail.components, n_evaluations
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
