@@ -5,9 +5,9 @@
 
 A line is a fit with default parameters: evaluations of the objective, searches (iterations), CPU
 seconds of all threads, the proved gap, and whether the fit warned. ``--old`` names another
-checkout; both fit each data set in turns, in a process each. Data that do not ship with lnml are read from
-the directory that the environment variable LNML_DATA names, and are left out without it.
-``--large`` adds those that take minutes.
+checkout; both fit each data set in turns, in a process each. Data that do not ship with lnml are
+read from the directory that the environment variable LNML_DATA names, and are left out without
+it. ``--large`` adds those that take minutes.
 """
 
 from __future__ import annotations
