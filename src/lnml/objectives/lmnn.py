@@ -164,7 +164,12 @@ class Pull:
         return gradient
 
     def certificate(
-        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+        self,
+        components: np.ndarray,
+        objective: float,
+        slope_sum: float,
+        push: np.ndarray,
+        tol: float = 0.0,
     ) -> Certificate:
         """Return the bound of docs/lmnn.md: slopes mixed and scaled until they are feasible."""
         # In units of the pull scatter S, G = (1 - mu) S + push must be >= -nu S.
@@ -174,7 +179,7 @@ class Pull:
         alone = self.weight / (self.weight + shortfall) * slope_sum
         directions = vectors[:, values < -ESCAPE_THRESHOLD] * self.scale[:, None]
         directions /= np.linalg.norm(directions, axis=0)
-        best = self.recent.mixed(point, alone, objective)
+        best = self.recent.mixed(point, alone, objective, tol)
         return Certificate(objective, best.bound, directions, shares=best.shares)
 
 

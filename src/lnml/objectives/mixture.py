@@ -14,9 +14,15 @@ MOST_POINTS = 12
 MOST_SLOPES = 4e6
 # A point that proves less than this share of the objective is of no use in a mixture.
 NEAR = 0.9
+# Fewer points are not worth a programme, nor are points all of which leave a gap of more than so
+# many times the tolerance: mixtures rarely make the smallest gap a quarter.
+LEAST_POINTS = 3
+HOPE = 4.0
 # A mixture is good enough if no other proves more by this share.
-ENOUGH = 5e-5
+ENOUGH = 1e-6
 MOST_TRIALS = 20
+# Share of the tolerance that a mixture aims at, so that rounding finds room in a proof.
+AIM = 0.95
 # Directions that a trial adds, at most, and how many are remembered.
 DIRECTIONS = 8
 MOST_DIRECTIONS = 200
@@ -45,33 +51,41 @@ class RecentPoints:
     def __init__(self, pull: np.ndarray, weight: float) -> None:
         self.pull, self.weight = pull, weight
         self.points: list[DualPoint] = []
+        # What each of them proves alone.
+        self.proved: list[float] = []
         # Unit vectors (c x e) along which mixtures may be infeasible.
         self.directions = np.zeros((0, pull.size))
-        self.proved = 0.0
+        self.least = np.inf
 
     def forget(self) -> None:
         """Drop all points: none of them can be mixed with later ones."""
-        self.points.clear()
+        self.points, self.proved = [], []
 
-    def mixed(self, new: DualPoint, alone: float, objective: float) -> Mixture:
-        """Take a point, which proves ``alone``, and return the best that is proved with it."""
+    def mixed(self, new: DualPoint, alone: float, objective: float, tol: float) -> Mixture:
+        """Take a point and return what is proved with it.
+
+        Alone it proves ``alone``. A mixture is looked for if it may leave a gap of at most
+        ``tol`` times the least objective so far.
+        """
+        self.least = min(self.least, objective)
         if alone < NEAR * objective:
-            self.points.clear()
+            self.forget()
         room = int(np.clip(MOST_SLOPES / max(new.value, 1.0), 1, MOST_POINTS))
         self.points = [*self.points, new][-room:]
-        self.proved = max(self.proved, alone)
+        self.proved = [*self.proved, alone][-room:]
         best = Mixture(alone, (*[0.0] * (len(self.points) - 1), 1.0))
-        if len(self.points) > 1 and alone < objective:
-            best = max(best, self._best(), key=lambda mixture: mixture.bound)
-        self.proved = max(self.proved, best.bound)
-        return best
+        wanted = (1.0 - AIM * tol) * self.least
+        hopeless = max(self.proved) < (1.0 - HOPE * tol) * self.least
+        if alone >= wanted or len(self.points) < LEAST_POINTS or (hopeless and tol > 0.0):
+            return best
+        return max(best, self._best(wanted), key=lambda mixture: mixture.bound)
 
-    def _best(self) -> Mixture:
+    def _best(self, wanted: float) -> Mixture:
         """Maximise the sum of the slopes by cutting planes, one for each direction.
 
         A linear programme stands for the mixtures that are feasible along the directions known so
         far. Its solution, scaled until it is feasible, proves a bound; the directions along which
-        it was not are added.
+        it was not are added. It ends with a bound as ``wanted``, or when there is none.
         """
         values = np.array([point.value for point in self.points])
         pushes = np.array([point.matrix for point in self.points])
@@ -87,13 +101,15 @@ class RecentPoints:
             bound = total * self.weight / (self.weight + max(0.0, -float(along[0])))
             if bound > best.bound:
                 best = Mixture(bound, tuple(shares.tolist()))
-            if total - max(best.bound, self.proved) <= ENOUGH * total:
+            if best.bound >= wanted or total - best.bound <= ENOUGH * total:
                 break
             lowest = min(max(int((along < 0.0).sum()), 1), DIRECTIONS)
             added = vectors[:, :lowest].T
             more = self._along(added, pushes)
             self.directions = np.vstack([self.directions, added])
             loads, rooms = np.vstack([loads, more[0]]), np.concatenate([rooms, more[1]])
+            if total < wanted:
+                break
         tight = rooms - loads @ shares <= TIGHT * np.maximum(rooms, np.abs(loads).max(axis=1))
         self.directions = self.directions[tight][-MOST_DIRECTIONS:]
         return best

@@ -68,7 +68,12 @@ class SquaredNorm(ABC):
         return value, 2.0 * gradient
 
     def certificate(
-        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+        self,
+        components: np.ndarray,
+        objective: float,
+        slope_sum: float,
+        push: np.ndarray,
+        tol: float = 0.0,
     ) -> Certificate:
         """Return the bound of docs/frobenius.md; it never falls from call to call."""
         bound, share = self._raise_bound(DualPoint(slope_sum, -push))

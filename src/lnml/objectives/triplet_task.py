@@ -50,13 +50,19 @@ class MetricTerm(Protocol):
         """Return the part of a gradient along which the components may move."""
 
     def certificate(
-        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+        self,
+        components: np.ndarray,
+        objective: float,
+        slope_sum: float,
+        push: np.ndarray,
+        tol: float = 0.0,
     ) -> Certificate:
         """Bound proved by hinge slopes, and directions that a metric lacks.
 
         ``objective`` is the exact one of the metric or a multiple of it. ``slope_sum`` is
         the sum of the slopes, and ``push`` (e x e) the sum of slope * (v_ij v_ij^T -
-        v_il v_il^T). Both are multiplied by the weight of the hinge.
+        v_il v_il^T). Both are multiplied by the weight of the hinge. A bound that leaves a
+        relative gap of ``tol`` is good enough.
         """
 
     def forget(self) -> None:
@@ -236,8 +242,11 @@ class TripletTask(Task, ABC):
         working = Streamed.of(self.kernels.working_set(targets, None))
         return partial(self._smoothed_over, working, self.hinge_weight * pairs.size / kept.size)
 
-    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
-        """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
+    def evaluate(self, components: np.ndarray, smoothing: float, tol: float = 0.0) -> Certificate:
+        """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md).
+
+        A bound that leaves a relative gap of ``tol`` is good enough.
+        """
         if self.streamed:
             # Slopes that are not kept cannot be mixed with those before.
             self.term.forget()
@@ -247,7 +256,7 @@ class TripletTask(Task, ABC):
         push = self.hinge_weight * terms.moment
         objective, multiple = self.exact(components, embedding, terms)
         certificate = self.term.certificate(
-            components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
+            components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2, tol
         )
         newest = SeenSlopes(self.kernels, self.points, self.working, components, smoothing)
         self._recent = [*self._recent, newest][-len(certificate.shares) :]

@@ -56,8 +56,11 @@ class HingeTask(StreamedTask, Protocol):
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient of the smoothed problem over the working set."""
 
-    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
-        """Exact objective and dual bound; exact only right after a search."""
+    def evaluate(self, components: np.ndarray, smoothing: float, tol: float = 0.0) -> Certificate:
+        """Exact objective and dual bound; exact only right after a search.
+
+        A bound that leaves a relative gap of ``tol`` is good enough.
+        """
 
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Choose what the next steps aim at, if that may cost ``worth`` of the objective."""
@@ -78,7 +81,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
-    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN)
+    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN, tol)
     if start is None:
         return solve_streamed(task, components, run, smoothing)
     best, objective = _times(components, start.multiple), start.objective
@@ -92,7 +95,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     converged = False
     for iteration in range(1, run.max_iter + 1):
         components, n_evaluations = _lowered(task, components, smoothing, trail)
-        seen = _look(task, components, smoothing, margin)
+        seen = _look(task, components, smoothing, margin, tol)
         if seen is None:
             # A metric that met impostors which the working set lacked may be far too small.
             return solve_streamed(task, best, run, smoothing, iteration - 1)
@@ -153,7 +156,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     trail, margin = run.trail, MARGIN
     assert trail is not None
-    seen = _look(task, components, SMOOTHING, margin)
+    seen = _look(task, components, SMOOTHING, margin, run.tol)
     if seen is None:
         return _streamed_on_path(task, components, run)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
@@ -168,7 +171,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
         )
         components = trail.components
-        seen = _look(task, components, SMOOTHING, margin)
+        seen = _look(task, components, SMOOTHING, margin, run.tol)
         if seen is None:
             return _streamed_on_path(task, best, run, iteration - 1)
         if seen.objective > MISSED * objective:
@@ -191,13 +194,13 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
 
 
 def _look(
-    task: HingeTask, components: np.ndarray, smoothing: float, margin: float
+    task: HingeTask, components: np.ndarray, smoothing: float, margin: float, tol: float
 ) -> Certificate | None:
     """Search and evaluate; None if there is no room for impostors or slopes."""
     task.search(components, smoothing, margin)
     if task.streamed:
         return None
-    seen = task.evaluate(components, smoothing)
+    seen = task.evaluate(components, smoothing, tol)
     return None if task.streamed else seen
 
 
