@@ -37,6 +37,8 @@ FIRST_MARGIN = 1.3
 # impostors it met; further searches look further, so that this cannot go on.
 MISSED = 1.1
 WIDENING = 1.3
+# What the model of the curvature may take in memory: 200 steps of up to 145 columns.
+TRAIL_BYTES = 2**26
 # On a path an iteration is short: the start is good. What a metric lacks is added at once.
 # Chosen on the data sets of benchmarks/trace_path.py.
 PATH_STEPS = 7
@@ -123,7 +125,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             moved = leave_saddle(components, seen.directions, scale, seen.room)
             components = beside(components, moved)
         if iteration == COARSE_ITERATIONS:
-            trail = Trail(components)
+            trail = Trail(components, TRAIL_BYTES)
         elif trail is not None and easing != 1.0:
             # Hinges that are smoothed less have more curvature.
             trail.forget()
