@@ -128,13 +128,12 @@ class TestSlopes:
     second = Slopes(np.array([0, 1]), np.array([7, 9]), np.array([1.0, 0.5]))
 
     def test_of_a_mixture(self):
-        mixed = self.first.mixed(self.second, 0.25)
+        mixed = Slopes.mixture([(0.75, self.first), (0.25, self.second)])
         found = {(int(t), int(l)): v for t, l, v in zip(*mixed, strict=True)}
         assert found == {(0, 5): 0.375, (0, 7): 1.0, (1, 9): 0.125, (2, 5): 0.1875}
 
-    @pytest.mark.parametrize("share", [0.0, 1.0])
-    def test_all_of_one(self, share):
-        assert self.first.mixed(self.second, share) is (self.second if share else self.first)
+    def test_all_of_one(self):
+        assert Slopes.mixture([(1.0, self.first)]) is self.first
 
     def test_of_pairs(self):
         np.testing.assert_array_equal(self.first.per_target(4), [1.5, 0.0, 0.25, 0.0])

@@ -47,6 +47,14 @@ def test_history_of_real_data(name, push_weight):
     assert model.objective_ == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", ["ionosphere", "sonar"])
+def test_bound_keeps_up_with_objective(name):
+    X, y = small_dataset(name, n_rows=400)
+    model = LMNN().fit(X, y)
+    assert model.converged_
+    assert column(model.history_, "n_evaluations").sum() <= 350
+
+
 def test_history_of_float32_data():
     X, y = small_dataset("wine")
     model = LMNN().fit(X.astype(np.float32), y)

@@ -54,9 +54,11 @@ class Certificate(NamedTuple):
         Multiple of the metric that ``objective`` belongs to.
     n_active : int
         Number of hinges above zero, where there are hinges.
-    share : float
-        Share of this metric's dual point in the one that proves the bound; the rest is
-        the dual point before it.
+    shares : tuple of float
+        Shares of the dual points of the last metrics in the one that proves the bound; this
+        metric is the last of them.
+    kept : float
+        Share of the dual point that proved the bound before.
     """
 
     objective: float
@@ -66,7 +68,8 @@ class Certificate(NamedTuple):
     easing: float = 1.0
     multiple: float = 1.0
     n_active: int = 0
-    share: float = 1.0
+    shares: tuple[float, ...] = (1.0,)
+    kept: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

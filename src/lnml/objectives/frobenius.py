@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from lnml.core.pairs import Edge, Hinge, Pattern
 from lnml.core.points import Embedding
-from lnml.core.solution import Certificate, Proof
+from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import (
     SoftCoordinates,
@@ -203,17 +203,6 @@ class FrobeniusTask(TripletTask):
     """The objective in the coordinates of a solve, over a working set of impostors."""
 
     term: SquaredNorm
-
-    def _stream(self) -> None:
-        super()._stream()
-        self.term.dual = None
-
-    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
-        """See :class:`lnml.objectives.triplet_task.TripletTask`."""
-        if self.streamed:
-            # Slopes that are not kept cannot be mixed with those before.
-            self.term.dual = None
-        return super().evaluate(components, smoothing)
 
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Ask for slopes that are feasible with some slack, where the norm gives none.

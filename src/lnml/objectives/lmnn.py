@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from lnml.core.pairs import Edge, Pattern
-from lnml.core.solution import Certificate, Proof
+from lnml.core.solution import Certificate, DualPoint, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
 from lnml.objectives.large_proof import inside, prove_large
 from lnml.objectives.margins import sample_margins
+from lnml.objectives.mixture import RecentPoints
 from lnml.objectives.streamed_proof import slope_sums
 from lnml.objectives.trace import PenalisedObjective, Ridge
 from lnml.objectives.triplet_proof import FinishedTriplets
@@ -145,6 +146,13 @@ class Pull:
     def __init__(self, weight: float, scatter: np.ndarray) -> None:
         self.weight = weight
         self.scatter = scatter
+        # In units of the pull scatter, with a trace of it where there is none.
+        self.scale = 1.0 / np.sqrt(scatter + ROUNDING)
+        self.recent = RecentPoints(weight * scatter * self.scale**2, weight)
+
+    def forget(self) -> None:
+        """Do not mix the dual points so far with later ones."""
+        self.recent.forget()
 
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """Value at M = L^T L and its gradient in L (r x e)."""
@@ -156,18 +164,23 @@ class Pull:
         return gradient
 
     def certificate(
-        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+        self,
+        components: np.ndarray,
+        objective: float,
+        slope_sum: float,
+        push: np.ndarray,
+        tol: float = 0.0,
     ) -> Certificate:
-        """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
+        """Return the bound of docs/lmnn.md: slopes mixed and scaled until they are feasible."""
         # In units of the pull scatter S, G = (1 - mu) S + push must be >= -nu S.
-        scale = 1.0 / np.sqrt(self.scatter + ROUNDING)
-        matrix = np.diag(self.weight * self.scatter) + push
-        values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
+        point = DualPoint(slope_sum, push * self.scale[:, None] * self.scale)
+        values, vectors = np.linalg.eigh(np.diag(self.recent.pull) + point.matrix)
         shortfall = max(0.0, -float(values[0]))
-        share = self.weight / (self.weight + shortfall)
-        directions = vectors[:, values < -ESCAPE_THRESHOLD] * scale[:, None]
+        alone = self.weight / (self.weight + shortfall) * slope_sum
+        directions = vectors[:, values < -ESCAPE_THRESHOLD] * self.scale[:, None]
         directions /= np.linalg.norm(directions, axis=0)
-        return Certificate(objective, share * slope_sum, directions)
+        best = self.recent.mixed(point, alone, objective, tol)
+        return Certificate(objective, best.bound, directions, shares=best.shares)
 
 
 class LMNNTask(TripletTask):

@@ -50,6 +50,10 @@ class SquaredNorm(ABC):
     def conjugate(self, matrix: np.ndarray) -> float:
         """Max over the allowed M of <B, M> - 1/2 |M|_F^2, B given as e x e."""
 
+    def forget(self) -> None:
+        """Do not mix the dual points so far with later ones."""
+        self.dual = None
+
     def norm(self, components: np.ndarray) -> float:
         """Half the squared norm of M = L^T L."""
         outside = components @ self.matrix.T
@@ -64,7 +68,12 @@ class SquaredNorm(ABC):
         return value, 2.0 * gradient
 
     def certificate(
-        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+        self,
+        components: np.ndarray,
+        objective: float,
+        slope_sum: float,
+        push: np.ndarray,
+        tol: float = 0.0,
     ) -> Certificate:
         """Return the bound of docs/frobenius.md; it never falls from call to call."""
         bound, share = self._raise_bound(DualPoint(slope_sum, -push))
@@ -77,7 +86,9 @@ class SquaredNorm(ABC):
         # Along u the objective falls at this rate and its norm curves it up.
         curvature = np.linalg.norm(self.matrix @ directions, axis=0) ** 4
         room = -values[wanted] / curvature
-        return Certificate(objective, bound, directions, room, easing, share=share)
+        return Certificate(
+            objective, bound, directions, room, easing, shares=(share,), kept=1.0 - share
+        )
 
     def _easing(
         self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray

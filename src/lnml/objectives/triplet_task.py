@@ -25,6 +25,7 @@ from lnml.core.text import memory_text
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.base import Coordinates, Task
+from lnml.objectives.seen_slopes import SeenSlopes
 from lnml.proofs.slopes import Slopes, SlopesAt
 
 # A search looks further than it must by this factor, so that its result stays useful
@@ -49,14 +50,23 @@ class MetricTerm(Protocol):
         """Return the part of a gradient along which the components may move."""
 
     def certificate(
-        self, components: np.ndarray, objective: float, slope_sum: float, push: np.ndarray
+        self,
+        components: np.ndarray,
+        objective: float,
+        slope_sum: float,
+        push: np.ndarray,
+        tol: float = 0.0,
     ) -> Certificate:
         """Bound proved by hinge slopes, and directions that a metric lacks.
 
         ``objective`` is the exact one of the metric or a multiple of it. ``slope_sum`` is
         the sum of the slopes, and ``push`` (e x e) the sum of slope * (v_ij v_ij^T -
-        v_il v_il^T). Both are multiplied by the weight of the hinge.
+        v_il v_il^T). Both are multiplied by the weight of the hinge. A bound that leaves a
+        relative gap of ``tol`` is good enough.
         """
+
+    def forget(self) -> None:
+        """Do not mix the dual points so far with later ones."""
 
 
 class PointCoordinates(Coordinates, Protocol):
@@ -127,7 +137,9 @@ class TripletTask(Task, ABC):
         self.precision = points.precision
         self.known: Search | None = None
         self.dual_bound = 0.0
-        self._dual: Slopes | SlopesAt | tuple[np.ndarray, float, WorkingSet] | None = None
+        self._dual: SlopesAt | list[tuple[float, Slopes | SeenSlopes]] | None = None
+        # Slopes at the last metrics, as many as a certificate may mix; the newest last.
+        self._recent: list[SeenSlopes] = []
         self.last_search: Search | None = None
         self.working: WorkingSet = kernels.working_set(targets, impostors)
         self.objective_at_zero = hinge_weight * count_triplets(points, targets, impostors)
@@ -199,6 +211,7 @@ class TripletTask(Task, ABC):
         self.working = Streamed.of(self.kernels.working_set(self.targets, None))
         self.last_search = self._dual = None
         self.dual_bound = 0.0
+        self._recent.clear()
 
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient (r x e) of the smoothed objective over the working set."""
@@ -229,16 +242,24 @@ class TripletTask(Task, ABC):
         working = Streamed.of(self.kernels.working_set(targets, None))
         return partial(self._smoothed_over, working, self.hinge_weight * pairs.size / kept.size)
 
-    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
-        """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md)."""
+    def evaluate(self, components: np.ndarray, smoothing: float, tol: float = 0.0) -> Certificate:
+        """Exact objective and the dual bound (docs/lmnn.md, docs/frobenius.md).
+
+        A bound that leaves a relative gap of ``tol`` is good enough.
+        """
+        if self.streamed:
+            # Slopes that are not kept cannot be mixed with those before.
+            self.term.forget()
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, self.working, smoothing, moment="data")
         assert terms.moment is not None
         push = self.hinge_weight * terms.moment
         objective, multiple = self.exact(components, embedding, terms)
         certificate = self.term.certificate(
-            components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2
+            components, objective, self.hinge_weight * terms.slope_sum, (push + push.T) / 2, tol
         )
+        newest = SeenSlopes(self.kernels, self.points, self.working, components, smoothing)
+        self._recent = [*self._recent, newest][-len(certificate.shares) :]
         kept = self.impostors is not None or self.streamed
         if not kept and terms.n_active > self.kernels.most_slopes:
             # There is room for the impostors, but not for the slopes of their triplets.
@@ -261,29 +282,40 @@ class TripletTask(Task, ABC):
         """
         self.dual_bound = seen.bound
         if self.streamed:
-            assert seen.share == 1.0, "slopes that are not kept cannot be mixed"
+            assert seen.shares == (1.0,), "slopes that are not kept cannot be mixed"
             self._dual = SlopesAt(components, smoothing)
-        elif seen.share == 1.0:
-            self._dual = components, smoothing, self.working
-        elif seen.share > 0.0:
+            return
+        new = zip(seen.shares, self._recent, strict=True)
+        parts: list[tuple[float, Slopes | SeenSlopes]] = [part for part in new if part[0] > 0.0]
+        if seen.kept > 0.0:
             before = self.dual()
-            self._dual = components, smoothing, self.working
-            after = self.dual()
-            assert isinstance(before, Slopes) and isinstance(after, Slopes)
-            self._dual = before.mixed(after, seen.share)
+            assert isinstance(before, Slopes)
+            self._dual = [(seen.kept, before), *parts]
+            # At once: else all points that were ever mixed would stay.
+            self.dual()
+        else:
+            self._dual = parts
 
     def dual(self) -> Slopes | SlopesAt:
         """Return the dual point that was kept."""
-        if isinstance(self._dual, tuple) and not isinstance(self._dual, Slopes | SlopesAt):
-            components, smoothing, working = self._dual
-            embedding = self.kernels.embed(self.points, components)
-            found = self.kernels.slopes(embedding, working, smoothing)
-            self._dual = Slopes.of(found, self.targets, self.kernels)
         assert self._dual is not None
-        return self._dual
+        if isinstance(self._dual, SlopesAt):
+            return self._dual
+        mixture = Slopes.mixture(
+            [
+                (share, each if isinstance(each, Slopes) else self._on_host(each))
+                for share, each in self._dual
+            ]
+        )
+        self._dual = [(1.0, mixture)]
+        return mixture
+
+    def _on_host(self, seen: SeenSlopes) -> Slopes:
+        return Slopes.of(seen.slopes(), self.targets, self.kernels)
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""
-        embedding = self.kernels.embed(self.points, components)
-        slopes = self.kernels.slopes(embedding, self.working, smoothing)
-        self.working = self.working.with_multipliers(slopes)
+        slopes = SeenSlopes(self.kernels, self.points, self.working, components, smoothing)
+        if self._recent and self._recent[-1].awaited(self.working, components, smoothing):
+            slopes = self._recent[-1]
+        self.working = self.working.with_multipliers(slopes.slopes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,18 +51,19 @@ class Slopes(NamedTuple):
         value = np.asarray(here.value, dtype=np.float64)
         return cls(first[rows] + here.slot, here.impostor, value)
 
-    def mixed(self, other: Slopes, share: float) -> Slopes:
-        """(1 - share) times these plus share times the others."""
-        if share in (0.0, 1.0):
-            return other if share else self
-        target = np.concatenate([self.target, other.target]).astype(np.int64)
-        impostor = np.concatenate([self.impostor, other.impostor])
-        value = np.concatenate([(1.0 - share) * self.value, share * other.value])
+    @classmethod
+    def mixture(cls, parts: Sequence[tuple[float, Slopes]]) -> Slopes:
+        """Return the sum of shares, together at most one, times slopes."""
+        if len(parts) == 1 and parts[0][0] == 1.0:
+            return parts[0][1]
+        target = np.concatenate([each.target for _, each in parts]).astype(np.int64)
+        impostor = np.concatenate([each.impostor for _, each in parts])
+        value = np.concatenate([share * each.value for share, each in parts])
         width = int(impostor.max(initial=0)) + 1
         keys, place = np.unique(target * width + impostor, return_inverse=True)
         summed = np.bincount(place, value, keys.size)
         # Rounding may lift a sum of shares of one above one.
-        return Slopes(keys // width, keys % width, np.minimum(summed, 1.0))
+        return cls(keys // width, keys % width, np.minimum(summed, 1.0))
 
     def scaled(self, share: float) -> Slopes:
         """Return the slopes times a share of at most one."""

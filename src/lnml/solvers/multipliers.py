@@ -15,6 +15,7 @@ import numpy as np
 
 from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
+from lnml.core.trail import Trail
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING
 from lnml.solvers.descent import descend
 from lnml.solvers.lbfgs import minimize_over_components
@@ -36,6 +37,8 @@ FIRST_MARGIN = 1.3
 # impostors it met; further searches look further, so that this cannot go on.
 MISSED = 1.1
 WIDENING = 1.3
+# What the model of the curvature may take in memory: 200 steps of up to 145 columns.
+TRAIL_BYTES = 2**26
 # On a path an iteration is short: the start is good. What a metric lacks is added at once.
 # Chosen on the data sets of benchmarks/trace_path.py.
 PATH_STEPS = 7
@@ -55,8 +58,11 @@ class HingeTask(StreamedTask, Protocol):
     def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
         """Value and gradient of the smoothed problem over the working set."""
 
-    def evaluate(self, components: np.ndarray, smoothing: float) -> Certificate:
-        """Exact objective and dual bound; exact only right after a search."""
+    def evaluate(self, components: np.ndarray, smoothing: float, tol: float = 0.0) -> Certificate:
+        """Exact objective and dual bound; exact only right after a search.
+
+        A bound that leaves a relative gap of ``tol`` is good enough.
+        """
 
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Choose what the next steps aim at, if that may cost ``worth`` of the objective."""
@@ -77,27 +83,21 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
     smoothing = SMOOTHING if warm else FIRST_SMOOTHING
-    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN)
+    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN, tol)
     if start is None:
         return solve_streamed(task, components, run, smoothing)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, margin, softness = [objective], MARGIN, 1.0
+    objectives, margin, softness, trail = [objective], MARGIN, 1.0, None
     if gap <= tol:
         run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
     converged = False
     for iteration in range(1, run.max_iter + 1):
-        minimum = minimize_over_components(
-            partial(task.smoothed, smoothing=smoothing),
-            components,
-            max_iter=COARSE_STEPS if iteration <= COARSE_ITERATIONS else STEPS,
-            value_tol=0.1 * task.precision,
-        )
-        components = minimum.components
-        seen = _look(task, components, smoothing, margin)
+        components, n_evaluations = _lowered(task, components, smoothing, trail)
+        seen = _look(task, components, smoothing, margin, tol)
         if seen is None:
             # A metric that met impostors which the working set lacked may be far too small.
             return solve_streamed(task, best, run, smoothing, iteration - 1)
@@ -111,7 +111,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         gap = relative_gap(objective, bound, task.objective_at_zero)
         objectives.append(objective)
         converged = gap <= tol or (not full_rank and stalled(objectives, tol))
-        record = _record(iteration, objective, bound, gap, seen, minimum.n_evaluations)
+        record = _record(iteration, objective, bound, gap, seen, n_evaluations)
         if run.report(best, record) or converged:
             break
         settled = warm or iteration >= COARSE_ITERATIONS
@@ -122,8 +122,32 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         task.update_multipliers(components, easing * smoothing)
         if settled:
             smoothing = SMOOTHING * softness
-            components = leave_saddle(components, seen.directions, scale, seen.room)
+            moved = leave_saddle(components, seen.directions, scale, seen.room)
+            components = beside(components, moved)
+        if iteration == COARSE_ITERATIONS:
+            trail = Trail(components, TRAIL_BYTES)
+        elif trail is not None and easing != 1.0:
+            # Hinges that are smoothed less have more curvature.
+            trail.forget()
     return Solution(best, objective, bound, gap, converged)
+
+
+def _lowered(
+    task: HingeTask, components: np.ndarray, smoothing: float, trail: Trail | None
+) -> tuple[np.ndarray, int]:
+    """Lower the smoothed problem; return components and the number of evaluations.
+
+    Without a trail the metric is still far off, and a few steps will do.
+    """
+    smoothed, value_tol = partial(task.smoothed, smoothing=smoothing), 0.1 * task.precision
+    if trail is None:
+        minimum = minimize_over_components(
+            smoothed, components, max_iter=COARSE_STEPS, value_tol=value_tol
+        )
+        return minimum.components, minimum.n_evaluations
+    trail.components = components
+    n_evaluations = descend(smoothed, trail, max_iter=STEPS, value_tol=value_tol)
+    return trail.components, n_evaluations
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
@@ -134,7 +158,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     trail, margin = run.trail, MARGIN
     assert trail is not None
-    seen = _look(task, components, SMOOTHING, margin)
+    seen = _look(task, components, SMOOTHING, margin, run.tol)
     if seen is None:
         return _streamed_on_path(task, components, run)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
@@ -149,7 +173,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
         )
         components = trail.components
-        seen = _look(task, components, SMOOTHING, margin)
+        seen = _look(task, components, SMOOTHING, margin, run.tol)
         if seen is None:
             return _streamed_on_path(task, best, run, iteration - 1)
         if seen.objective > MISSED * objective:
@@ -172,13 +196,13 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
 
 
 def _look(
-    task: HingeTask, components: np.ndarray, smoothing: float, margin: float
+    task: HingeTask, components: np.ndarray, smoothing: float, margin: float, tol: float
 ) -> Certificate | None:
     """Search and evaluate; None if there is no room for impostors or slopes."""
     task.search(components, smoothing, margin)
     if task.streamed:
         return None
-    seen = task.evaluate(components, smoothing)
+    seen = task.evaluate(components, smoothing, tol)
     return None if task.streamed else seen
 
 
