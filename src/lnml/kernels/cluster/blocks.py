@@ -34,9 +34,9 @@ def split_chunk(chunk: np.ndarray, blocks: np.ndarray, dtype: str) -> dict[int, 
     return {int(block): rows[blocks == block] for block in np.unique(blocks)}
 
 
-def part_of(parts: dict[int, np.ndarray], block: int) -> np.ndarray:
-    """Return what a chunk gives to a block."""
-    return parts[block]
+def part_of(parts: Any, number: int) -> Any:
+    """Return one of the results of a task: what a chunk gives to a block, or that of a cell."""
+    return parts[number]
 
 
 def assemble(parts: list[np.ndarray], places: np.ndarray, centre: np.ndarray) -> np.ndarray:

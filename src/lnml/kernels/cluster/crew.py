@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
+from lnml.kernels.cluster.blocks import part_of
 from lnml.kernels.cluster.cells import CellTask, run_cells
 from lnml.kernels.cluster.layout import Cell, Layout
 
@@ -132,11 +133,17 @@ class Crew:
             return self.client.submit(task, *given, pure=False, **place)
 
     def keep(self, task: Callable[..., Any], cells: dict[Cell, CellTask]) -> dict[Cell, Any]:
-        """Run a task for each cell; return futures of what stays on the workers."""
-        return {
-            cell: self.submit(_one_cell, task, *given, _working_memory(), cell=cell)
-            for cell, given in cells.items()
-        }
+        """Run a task for each cell; return futures of what stays on the workers.
+
+        One task does all cells of a worker: tasks that wait may be moved to an idle worker, and
+        their rows would travel there.
+        """
+        found = {}
+        for group in self._groups(cells):
+            together = self._start(task, cells, group, {})
+            for number, cell in enumerate(group):
+                found[cell] = self.submit(part_of, together, number, cell=cell)
+        return {cell: found[cell] for cell in cells}
 
     def collect(
         self, task: Callable[..., Any], cells: dict[Cell, CellTask], **shared: Any
@@ -185,10 +192,20 @@ class Crew:
         for group in groups:
             blocks = sorted({block for cell in group for block in cell})
             given = {name: {b: each[b] for b in blocks} for name, each in (by_block or {}).items()}
-            own = [list(cells[cell]) for cell in group]
-            work = task, own, shared | given, _working_memory(), add
-            futures.append(self.submit(run_cells, *work, cell=group[0]))
+            futures.append(self._start(task, cells, group, shared | given, add))
         return self.results(futures)
+
+    def _start(
+        self,
+        task: Callable[..., Any],
+        cells: dict[Cell, CellTask],
+        group: list[Cell],
+        given: dict[str, Any],
+        add: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Start a task for the cells of one worker; return its future."""
+        own = [list(cells[cell]) for cell in group]
+        return self.submit(run_cells, task, own, given, _working_memory(), add, cell=group[0])
 
     def results(self, futures: Iterable[Any]) -> list[Any]:
         """Wait for results and bring them here; notice if there is no cluster any more."""
@@ -294,10 +311,3 @@ def same(value: Any) -> Any:
 def _working_memory() -> float:
     """Return scikit-learn's setting of this process: that of the workers would not be seen."""
     return float(get_config()["working_memory"])
-
-
-def _one_cell(
-    task: Callable[..., Any], rows: list[Any], given: dict[str, Any], working_memory: float
-) -> Any:
-    """Run a task for one cell."""
-    return run_cells(task, [(rows, given)], {}, working_memory)[0]
