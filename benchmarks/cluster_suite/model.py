@@ -18,7 +18,7 @@ from cluster_suite.contest import phases_of
 from cluster_suite.growth import mixture
 from cluster_suite.measure import Phase, chunked, workers
 from lnml import LMNN
-from lnml.kernels.cluster.crew import dealt_out
+from lnml.kernels.cluster.dealing import dealt_out
 from lnml.kernels.cluster.layout import MOST_BLOCKS, Layout
 
 ROWS = 100_000

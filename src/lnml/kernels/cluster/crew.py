@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 
-import numpy as np
 from sklearn import get_config
 
 from lnml.kernels.cluster.blocks import part_of
 from lnml.kernels.cluster.cells import CellTask, run_cells
+from lnml.kernels.cluster.dealing import dealt_out
 from lnml.kernels.cluster.layout import Cell, Layout
 
 # How often a wait looks whether there is still a cluster, and how long it may have no workers.
@@ -268,39 +268,6 @@ def _without_frames(error: BaseException | None) -> BaseException:
         return copy(error).with_traceback(None)
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
-
-
-def dealt_out(layout: Layout, workers: dict[str, int]) -> dict[Cell, str]:
-    """Return the worker of each cell; ``workers`` have numbers of threads.
-
-    Cells are listed by squares of m x m cells and cut into pieces of work. The m is taken that
-    leaves the fewest rows to the worker with most.
-    """
-    best: tuple[float, dict[Cell, str]] = np.inf, {}
-    for side in range(1, layout.n_blocks + 1):
-        found = _cut(layout, workers, side)
-        blocks: dict[str, set[int]] = {}
-        for cell, name in found.items():
-            blocks.setdefault(name, set()).update(cell)
-        most = max(len(each) for each in blocks.values())
-        if most < best[0]:
-            best = most, found
-    return best[1]
-
-
-def _cut(layout: Layout, workers: dict[str, int], side: int) -> dict[Cell, str]:
-    """Cut the cells, listed by squares, into a piece for each worker."""
-
-    def place(cell: Cell) -> tuple[int, int, int, int]:
-        row, column = cell[0] // side, cell[1] // side
-        return row, -column if row % 2 else column, *cell
-
-    cells = sorted(layout.cells, key=place)
-    sizes = np.array([layout.n_pairs(cell) for cell in cells])
-    middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
-    ends = np.cumsum(list(workers.values())) / sum(workers.values())
-    names = list(workers)
-    return {cell: names[i] for cell, i in zip(cells, np.searchsorted(ends, middle), strict=True)}
 
 
 def same(value: Any) -> Any:
