@@ -46,8 +46,8 @@ def test_groups_are_named():
         "On toy three of four methods tie; all three are significantly better than Euclidean."
     )
     assert found.details[0] == (
-        "NCA and MCML lead with 90.0 % of 100 rows right, and LMNN (88.0 %) follows. No test tells "
-        "them apart."
+        "NCA and MCML lead with 90.0 % of 100 rows right, and LMNN (88.0 %) follows. With Holm's "
+        "correction, no test tells them apart."
     )
 
 
@@ -153,6 +153,8 @@ TABLE = ["toy.csv", "--label", "a class"]
          "lnml fit {} --scale standard --method euclidean -o best.model"),
         ({"Euclidean": 30, "LMNN": 56}, "none",
          "lnml compare {} --methods lmnn --references -o best-references.html"),
+        ({"Euclidean": 60, "Euclidean (scaled)": 100, "LMNN": 100}, "none",
+         "lnml fit {} --method euclidean-scaled -o best.model"),
         ({"Euclidean": 30, "AutoMetric": 90}, "minmax", "lnml fit {} --method auto -o best.model"),
     ],
 )  # fmt: skip
@@ -160,6 +162,24 @@ def test_one_command_to_run_next(n_right, scale, command):
     advice = advise(with_classes(n_right, 55), TABLE, scale=scale, methods="lmnn")
     assert advice.command == command.format("toy.csv --label 'a class'")
     assert advice.why.endswith(":")
+
+
+def test_what_is_compared_next_is_judged_alike():
+    judging = {"--folds": "5", "--seed": "3"}
+    weak = with_classes({"LMNN": 56, "SVM": 57}, 55)
+    svm = [replace(part, classifier=part.method == "SVM") for part in weak.results]
+    known = replace(weak, results=tuple(svm))
+    advice = advise(known, TABLE, judging=judging)
+    assert advice.command.endswith("--folds 5 --seed 3 --k auto -o best-votes.html")
+    assert " fit " in advise(known, TABLE, judging={"--k": "auto"}).command
+    scaled = with_classes({"Euclidean": 60, "Euclidean (scaled)": 94, "LMNN": 95}, 55)
+    advice = advise(scaled, TABLE, methods="euclidean-scaled, lmnn", judging=judging)
+    assert "--scale standard --methods euclidean,lmnn --folds 5 --seed 3 -o" in advice.command
+
+
+def test_one_of_the_largest_classes():
+    words = verdict_on_data(compare({"LMNN": 95})).text
+    assert "Always answering 'w', one of the largest classes, would" in words
 
 
 def test_classifiers_are_for_reference_only():

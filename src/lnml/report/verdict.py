@@ -180,7 +180,7 @@ def _about_the_tie(tests: PairwiseTests, group: Sequence[str], alpha: float) -> 
     apart = any(tests.verdict(a, b, alpha, holm=True) for a in group for b in group)
     if apart:
         return "None of them differs significantly from the best."
-    return "No test tells them apart."
+    return "With Holm's correction, no test tells them apart."
 
 
 def _about_others(
@@ -234,8 +234,10 @@ def _gain_of_scaling(comparison: Comparison, best: str) -> str:
 def _about_majority(comparison: Comparison, alpha: float) -> tuple[str, bool]:
     """Say what always answering the largest class achieves, and whether any metric beats it."""
     base = majority(comparison, alpha)
+    sizes = list(comparison.data.class_sizes.values())
+    which = "the largest class" if sizes.count(max(sizes)) == 1 else "one of the largest classes"
     text = (
-        f"Always answering {shortened(base.label, 40)!r}, the largest class, would be right on "
+        f"Always answering {shortened(base.label, 40)!r}, {which}, would be right on "
         f"{100 * base.accuracy:.1f} %"
     )
     metrics = comparison.metrics
