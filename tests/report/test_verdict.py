@@ -100,6 +100,21 @@ def test_learning_in_vain(scaled, raw, warning):
     assert found.warnings == (() if warning is None else (warning,))
 
 
+def test_scaling_that_brings_nothing_has_no_gain():
+    """LMNN beats plain distance on its own rows, and scaled distance errs on other rows."""
+    rows = np.arange(100)
+    right = {
+        "Euclidean": rows < 60,
+        "Euclidean (scaled)": rows >= 41,
+        "LMNN": rows < 70,
+    }
+    results = tuple(FoldResult(m, 0, rows, correct) for m, correct in right.items())
+    (warning,) = verdict_on_data(
+        Comparison(DataSummary("toy", 2, {"x": 50, "y": 50}), results)
+    ).warnings
+    assert warning == f"{SCALED} is right on 59.0 %, and no learned metric is significantly better."
+
+
 def test_any_learned_metric_counts_not_only_the_best():
     """NCA is more accurate, but LMNN is better on more of the same rows."""
     rows = np.arange(100)

@@ -218,15 +218,17 @@ def _about_learning(comparison: Comparison, tests: PairwiseTests, alpha: float) 
     if base == SCALED and PLAIN in bases:
         return (
             f"Standardising the columns alone does as well: {right}, and no learned metric is "
-            f"significantly better. {_gain_of_scaling(comparison, learned[0])}"
+            f"significantly better.{_gain_of_scaling(comparison, learned[0])}"
         )
     return f"Learning does not pay here: {right}, and no learned metric is significantly better."
 
 
 def _gain_of_scaling(comparison: Comparison, best: str) -> str:
-    """Say how much of the gain over plain Euclidean distance scaling alone brings."""
+    """Say how much of the gain over plain Euclidean distance scaling alone brings, if any."""
+    if comparison.accuracy(SCALED) <= comparison.accuracy(PLAIN):
+        return ""
     return (
-        f"{best} has {_points(comparison, best, PLAIN)} more than {BASELINES[PLAIN]}, and scaling "
+        f" {best} has {_points(comparison, best, PLAIN)} more than {BASELINES[PLAIN]}, and scaling "
         f"alone {_points(comparison, SCALED, PLAIN)} more."
     )
 
