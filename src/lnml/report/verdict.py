@@ -314,7 +314,7 @@ def verdict_on_several(
     totals = total_scores(scores)
     top = max(totals.values())
     leaders = [method for method, total in totals.items() if total == top]
-    possible = {m: sum(len(score) - 1 for score in scores if m in score) for m in leaders}
+    possible = {m: sum(len(score) - 1 for score in scores if m in score) for m in totals}
     text = (
         f"{join_words(leaders)} {'has' if len(leaders) == 1 else 'share'} the best total score "
         f"over {len(comparisons)} data sets, {top:.1f} of {possible[leaders[0]]} points"
@@ -322,6 +322,8 @@ def verdict_on_several(
     behind = sorted((m for m in totals if m not in leaders), key=lambda m: -totals[m])
     if behind:
         text += f", before {behind[0]} with {totals[behind[0]]:.1f}"
+        if possible[behind[0]] != possible[leaders[0]]:
+            text += f" of {possible[behind[0]]}"
     if isinstance(ranks, CriticalDifference):
         text += "; " + _about_ranks(ranks)
     return text + "."
