@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from lnml import LMNN, LNML
 from lnml.datasets import load_dataset
 from lnml.evaluation.peak import peak_memory
-from lnml.evaluation.portrait import _narrow, portray
+from lnml.evaluation.portrait import _narrow, _two_components, portray
 from lnml.evaluation.portraits import Portrait
 
 
@@ -52,6 +52,14 @@ def seen_shapes(monkeypatch):
 
 def recorded(fit, shapes):
     return lambda self, X, y: (shapes.append(X.shape), fit(self, X, y))[1]
+
+
+def test_rounding_is_no_second_component():
+    """A metric of one dimension in three columns: its picture is a line."""
+    rows = np.random.default_rng(0).normal(size=(30, 1)) @ [[1e3, -2e3, 0.7]]
+    noise = 1e-12 * np.random.default_rng(1).normal(size=rows.shape)
+    first, second = _two_components(rows + noise).T
+    assert np.ptp(first) > 1e3 and not second.any()
 
 
 def test_many_columns_are_replaced_by_components(monkeypatch):

@@ -9,6 +9,7 @@ from browser import CHROMIUM, NO_CHROMIUM, browse
 from results import PROVENANCE, made_up_explanation, random_comparison, random_portrait
 
 from lnml.evaluation.results import Comparison, DataSummary, FoldResult
+from lnml.evaluation.statistics import accuracy_interval
 from lnml.report.page import write_report
 
 pytest.importorskip("scikit_posthocs")
@@ -80,7 +81,10 @@ READ = """(async () => {
   over(long);
   const whole = tip.textContent;
   page.querySelector('[aria-label="Save as CSV: p-values"]').click();
-  return { before, up, down, lit, said, gone, whole, csv: await saved[0].text(),
+  page.querySelector('[aria-label="Save as CSV: hard-rows"]').click();
+  page.querySelector('[aria-label="Save as CSV: leaderboard"]').click();
+  const [csv, hard, leaders] = await Promise.all(saved.map(blob => blob.text()));
+  return { before, hard, leaders, up, down, lit, said, gone, whole, csv,
     titles: all("svg title").length };
 })()"""
 
@@ -170,6 +174,11 @@ def test_what_the_script_adds(tmp_path):
     assert used["whole"] == long
     lines = used["csv"].split("\r\n")
     assert lines[0] == ",Euclidean,LMNN,LN-LMNN,LN-LMNN (CV)" and len(lines) == 6
+    near = f"row 8, {long} (0.5); row 10, x (0.75)"
+    apart = "from row 10 (0.75): column 1 −1.2, 80 %; column 0 +0.5, 20 %"
+    assert used["hard"].split("\r\n")[1] == f'2,x,"{long}",2,"{near}","{apart}"'
+    low, high = 100 * np.array(accuracy_interval(found.correct(used["before"][0])))
+    assert f",{low:.6f} to {high:.6f}," in used["leaders"].split("\r\n")[1]
     assert used["titles"] == 0, "the browser shows no second tip"
 
 

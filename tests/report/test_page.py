@@ -94,7 +94,7 @@ def test_everything_asked_for_is_there_in_order(tmp_path):
         "Neighbours received, by class",
         "Where it errs",
         "Which classes are mixed up",
-        "Rows that most metrics get wrong",
+        "Rows that at least half of the metrics get wrong",
         "column 1 −1.2, 80 %",
         "Suspicious rows",
         "How well it was solved",

@@ -46,8 +46,8 @@ def test_groups_are_named():
         "On toy three of four methods tie; all three are significantly better than Euclidean."
     )
     assert found.details[0] == (
-        "NCA and MCML lead with 90.0 % of 100 rows right, and LMNN (88.0 %) follows. No test tells "
-        "them apart."
+        "NCA and MCML lead with 90.0 % of 100 rows right, and LMNN (88.0 %) follows. With Holm's "
+        "correction, no test tells them apart."
     )
 
 
@@ -98,6 +98,21 @@ IN_VAIN = "Learning does not pay here: "
 def test_learning_in_vain(scaled, raw, warning):
     found = verdict_on_data(compare({"Euclidean": raw, "Euclidean (scaled)": scaled, "LMNN": 60}))
     assert found.warnings == (() if warning is None else (warning,))
+
+
+def test_scaling_that_brings_nothing_has_no_gain():
+    """LMNN beats plain distance on its own rows, and scaled distance errs on other rows."""
+    rows = np.arange(100)
+    right = {
+        "Euclidean": rows < 60,
+        "Euclidean (scaled)": rows >= 41,
+        "LMNN": rows < 70,
+    }
+    results = tuple(FoldResult(m, 0, rows, correct) for m, correct in right.items())
+    (warning,) = verdict_on_data(
+        Comparison(DataSummary("toy", 2, {"x": 50, "y": 50}), results)
+    ).warnings
+    assert warning == f"{SCALED} is right on 59.0 %, and no learned metric is significantly better."
 
 
 def test_any_learned_metric_counts_not_only_the_best():
@@ -153,6 +168,8 @@ TABLE = ["toy.csv", "--label", "a class"]
          "lnml fit {} --scale standard --method euclidean -o best.model"),
         ({"Euclidean": 30, "LMNN": 56}, "none",
          "lnml compare {} --methods lmnn --references -o best-references.html"),
+        ({"Euclidean": 60, "Euclidean (scaled)": 100, "LMNN": 100}, "none",
+         "lnml fit {} --method euclidean-scaled -o best.model"),
         ({"Euclidean": 30, "AutoMetric": 90}, "minmax", "lnml fit {} --method auto -o best.model"),
     ],
 )  # fmt: skip
@@ -160,6 +177,24 @@ def test_one_command_to_run_next(n_right, scale, command):
     advice = advise(with_classes(n_right, 55), TABLE, scale=scale, methods="lmnn")
     assert advice.command == command.format("toy.csv --label 'a class'")
     assert advice.why.endswith(":")
+
+
+def test_what_is_compared_next_is_judged_alike():
+    judging = {"--folds": "5", "--seed": "3"}
+    weak = with_classes({"LMNN": 56, "SVM": 57}, 55)
+    svm = [replace(part, classifier=part.method == "SVM") for part in weak.results]
+    known = replace(weak, results=tuple(svm))
+    advice = advise(known, TABLE, judging=judging)
+    assert advice.command.endswith("--folds 5 --seed 3 --k auto -o best-votes.html")
+    assert " fit " in advise(known, TABLE, judging={"--k": "auto"}).command
+    scaled = with_classes({"Euclidean": 60, "Euclidean (scaled)": 94, "LMNN": 95}, 55)
+    advice = advise(scaled, TABLE, methods="euclidean-scaled, lmnn", judging=judging)
+    assert "--scale standard --methods euclidean,lmnn --folds 5 --seed 3 -o" in advice.command
+
+
+def test_one_of_the_largest_classes():
+    words = verdict_on_data(compare({"LMNN": 95})).text
+    assert "Always answering 'w', one of the largest classes, would" in words
 
 
 def test_classifiers_are_for_reference_only():
@@ -206,6 +241,12 @@ def test_several_data_sets_by_score_and_rank():
     assert words == (
         "c has the best total score over 12 data sets, 24.0 of 24 points, before b with 12.0; "
         "the average rank of c, 1.00, is significantly better than that of b and a (Nemenyi test)."
+    )
+    # A method that was not run everywhere could not win as many points.
+    fewer = [*found[:2], compare({"a": 50, "c": 90})]
+    assert (
+        "c has the best total score over 3 data sets, 5.0 of 5 points, before b with 2.0 of 4"
+        in (verdict_on_several(fewer, "no ranks"))
     )
     three = found[:3]
     words = verdict_on_several(three, ranks_over(three))

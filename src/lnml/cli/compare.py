@@ -170,7 +170,8 @@ def compare(
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
     about = _table_options(data, label, pca, drop, drop_class, categories, reading)
-    advice = _advise(found, about, scale, methods, page)
+    judged = _judging_options(k, score, folds, seed)
+    advice = _advise(found, about, scale, methods, judged, page)
     said: Any = {"notes": notes, "warnings": doubts, "advice": advice}
     origin = provenance(settings | there.setting)
     _write(page, stored, found, portrait, origin, **said, force=force)
@@ -228,10 +229,25 @@ def _table_options(
     return [str(data), *(word for pair in given for word in pair)]
 
 
-def _advise(found: Any, table: Sequence[str], scale: str, methods: str | None, page: Path) -> Any:
+def _judging_options(k: str, score: str, folds: int, seed: int) -> dict[str, str]:
+    """Return how methods were judged, where the user said so: what to compare next is, too."""
+    said = {"--k": k, "--score": score, "--folds": str(folds), "--seed": str(seed)}
+    usual = {"--k": "1", "--score": "accuracy", "--folds": "10", "--seed": "0"}
+    return {option: value for option, value in said.items() if value != usual[option]}
+
+
+def _advise(
+    found: Any,
+    table: Sequence[str],
+    scale: str,
+    methods: str | None,
+    judged: dict[str, str],
+    page: Path,
+) -> Any:
     from lnml.report.advice import advise
 
-    return advise(found, table, scale=scale, methods=methods, stem=str(page.with_suffix("")))
+    stem = str(page.with_suffix(""))
+    return advise(found, table, scale=scale, methods=methods, judging=judged, stem=stem)
 
 
 def _outputs(data: Path, output: Path | None, force: bool) -> tuple[Path, Path]:

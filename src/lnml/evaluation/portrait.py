@@ -32,6 +32,8 @@ MOST_COLUMNS = 300
 # Before its first record a fit takes about a second for so many numbers, where classes overlap.
 NUMBERS_A_SECOND = 20_000
 FEWEST_ROWS = 200
+# Coordinates below this share of the largest are noise of the arithmetic.
+ROUNDING = 1e-9
 # Later rounds bend the metric around wrong labels, which then look right (docs/trust.md).
 ROUNDS_FOR_SUSPECTS = 2
 
@@ -129,8 +131,13 @@ def _stop_after(seconds: float) -> Callable[[Any], bool]:
 
 
 def _two_components(X: np.ndarray) -> np.ndarray:
-    """Leading principal components, shape (n, 2); zeros where there is only one."""
+    """Leading principal components, shape (n, 2); zeros where there is only one.
+
+    A second one that is rounding only is none: a picture would draw it as large as the first.
+    """
     components = PCA(min(2, *X.shape), svd_solver="full").fit_transform(X)
+    sizes = np.abs(components).max(axis=0)
+    components[:, sizes <= ROUNDING * sizes[0]] = 0.0
     return np.pad(components, ((0, 0), (0, 2 - components.shape[1])))
 
 

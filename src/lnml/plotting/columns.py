@@ -73,7 +73,8 @@ def plot_column_weights(weights: ColumnWeights, *, ax: Axes | None = None) -> Ax
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.set_xlabel("share of the squared distance in %")
-    ax.legend(frameon=False, loc="lower right")
+    # Above the axes, where it hides no mark.
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     return ax
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lnml.evaluation.groups import BASELINES, best_metric, learned_metrics, majority
@@ -28,6 +28,7 @@ def advise(
     *,
     scale: str = "none",
     methods: str | None = None,
+    judging: Mapping[str, str] | None = None,
     stem: str = "best",
     alpha: float = 0.05,
 ) -> Advice:
@@ -43,25 +44,37 @@ def advise(
         How columns were scaled for all methods.
     methods : str, optional
         What ``--methods`` named, if anything.
+    judging : dict of str to str, optional
+        How methods were judged: options of ``compare`` with their values, such as ``--folds``.
     stem : str, default="best"
         How names of files begin that the command is to write.
     alpha : float, default=0.05
         Level of the tests.
     """
     scaling = [] if scale == "none" else ["--scale", scale]
-    named = [] if methods is None else ["--methods", methods]
-    base = majority(comparison, alpha)
-    if base.beaten_by == () and not comparison.classifiers:
-        return _compare(
-            "No metric beats the largest class. See whether any classifier can:",
-            [*table, *scaling, *named, "--references", "-o", f"{stem}-references.html"],
-        )
+    judging = judging or {}
+    judged = [word for pair in judging.items() for word in pair]
+    if majority(comparison, alpha).beaten_by == ():
+        weak = "No metric is significantly better than always answering the largest class."
+        again = [*table, *scaling, *_named(methods), *judged]
+        if not comparison.classifiers:
+            return _compare(
+                f"{weak} See whether any classifier is:",
+                [*again, "--references", "-o", f"{stem}-references.html"],
+            )
+        if "--k" not in judging:
+            return _compare(
+                f"{weak} See whether more neighbours that vote help:",
+                [*again, "--k", "auto", "-o", f"{stem}-votes.html"],
+            )
     unbeaten = _unbeaten(comparison, alpha)
-    if unbeaten == SCALED and scale == "none":
+    if unbeaten == SCALED and scale == "none" and comparison.accuracy(SCALED) < 1:
+        # On standardised columns both baselines are the same.
+        named = _named(methods, without=_key(SCALED))
         return _compare(
             "Standardising the columns does as well as learning. See whether learning adds "
             "anything on standardised columns:",
-            [*table, "--scale", "standard", *named, "-o", f"{stem}-standard.html"],
+            [*table, "--scale", "standard", *named, *judged, "-o", f"{stem}-standard.html"],
         )
     if unbeaten is not None:
         why = f"No learned metric is significantly better, so keep {BASELINES[unbeaten]}:"
@@ -75,6 +88,15 @@ def advise(
     return Advice(
         why, shlex.join(["lnml", "fit", *table, *scaling, "--method", key, "-o", f"{stem}.model"])
     )
+
+
+def _named(methods: str | None, without: str = "") -> list[str]:
+    """Return the option that names methods again, but for one; plain distance takes its place."""
+    if methods is None:
+        return []
+    keys = [key.strip() for key in methods.split(",")]
+    kept = dict.fromkeys(_key(PLAIN) if key == without else key for key in keys)
+    return ["--methods", ",".join(kept)]
 
 
 def _compare(why: str, arguments: Sequence[str]) -> Advice:

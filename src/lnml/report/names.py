@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from markupsafe import Markup, escape
 
 from lnml.core.text import shortened
@@ -29,13 +31,20 @@ class Names:
         """Return a name, or its beginning with a link to the whole."""
         name = str(text)
         if len(name) <= width:
-            return escape(name)
+            return _isolated(name)
         place = self._places.setdefault(name, len(self._places))
         return Markup('<a class="long" href="#name-{}">{}</a>').format(
-            place, shortened(name, width)
+            place, _isolated(shortened(name, width))
         )
 
     @property
     def written_out(self) -> list[tuple[str, str]]:
         """The anchors and full texts of all names that were shortened."""
         return [(f"name-{place}", name) for name, place in self._places.items()]
+
+
+def _isolated(name: str) -> Markup:
+    """Return a name that does not turn the order of the numbers beside it."""
+    if any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in name):
+        return Markup("<bdi>{}</bdi>").format(name)
+    return escape(name)

@@ -28,6 +28,7 @@ class Solved:
     gap: str
     gap_value: float | None
     unfinished: str
+    n_unfinished: int
     chosen: str
     reasons: list[str]
 
@@ -90,6 +91,7 @@ def _solved(comparison: Comparison, method: str) -> Solved:
         gap="–" if gap is None else f"{_percent_up(gap)} %",
         gap_value=gap,
         unfinished=f"{unfinished} of {len(parts)}" if unfinished else "–",
+        n_unfinished=unfinished,
         chosen="; ".join(f"{what} ({times}×)" for what, times in chosen.most_common() if what),
         reasons=[f"{method}, fold {p.fold}: {p.reason}." for p in reversed(reasons.values())],
     )

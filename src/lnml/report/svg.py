@@ -24,6 +24,8 @@ PAGE_COLORS = {
     "#ffffff": "var(--page)",
     **{color: f"var(--class-{i})" for i, color in enumerate(COLORS)},
 }
+# Pixels of the page for a point of a picture, at most: letters of narrow pictures stay letters.
+MOST_SCALE = 1.7
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.color": TEXT,
@@ -104,9 +106,10 @@ def _for_page(svg: str, description: str, marks: Mapping[str, Mark | Sequence[Ma
     inside = _hoist_styles(inside)
     for gid, said in marks.items():
         inside = _marked(inside, f'<g data-mark="{gid}">', said)
+    widest = MOST_SCALE * float(box.split()[2])
     return (
-        f'<svg viewBox="{box}" role="img" aria-label="{escape(description)}">'
-        + re.sub(r"\s*\n\s*", "\n", inside).strip()
+        f'<svg viewBox="{box}" style="max-width:{widest:.0f}px" role="img" '
+        f'aria-label="{escape(description)}">' + re.sub(r"\s*\n\s*", "\n", inside).strip()
     )
 
 

@@ -180,7 +180,7 @@ def _about_the_tie(tests: PairwiseTests, group: Sequence[str], alpha: float) -> 
     apart = any(tests.verdict(a, b, alpha, holm=True) for a in group for b in group)
     if apart:
         return "None of them differs significantly from the best."
-    return "No test tells them apart."
+    return "With Holm's correction, no test tells them apart."
 
 
 def _about_others(
@@ -218,15 +218,17 @@ def _about_learning(comparison: Comparison, tests: PairwiseTests, alpha: float) 
     if base == SCALED and PLAIN in bases:
         return (
             f"Standardising the columns alone does as well: {right}, and no learned metric is "
-            f"significantly better. {_gain_of_scaling(comparison, learned[0])}"
+            f"significantly better.{_gain_of_scaling(comparison, learned[0])}"
         )
     return f"Learning does not pay here: {right}, and no learned metric is significantly better."
 
 
 def _gain_of_scaling(comparison: Comparison, best: str) -> str:
-    """Say how much of the gain over plain Euclidean distance scaling alone brings."""
+    """Say how much of the gain over plain Euclidean distance scaling alone brings, if any."""
+    if comparison.accuracy(SCALED) <= comparison.accuracy(PLAIN):
+        return ""
     return (
-        f"{best} has {_points(comparison, best, PLAIN)} more than {BASELINES[PLAIN]}, and scaling "
+        f" {best} has {_points(comparison, best, PLAIN)} more than {BASELINES[PLAIN]}, and scaling "
         f"alone {_points(comparison, SCALED, PLAIN)} more."
     )
 
@@ -234,8 +236,10 @@ def _gain_of_scaling(comparison: Comparison, best: str) -> str:
 def _about_majority(comparison: Comparison, alpha: float) -> tuple[str, bool]:
     """Say what always answering the largest class achieves, and whether any metric beats it."""
     base = majority(comparison, alpha)
+    sizes = list(comparison.data.class_sizes.values())
+    which = "the largest class" if sizes.count(max(sizes)) == 1 else "one of the largest classes"
     text = (
-        f"Always answering {shortened(base.label, 40)!r}, the largest class, would be right on "
+        f"Always answering {shortened(base.label, 40)!r}, {which}, would be right on "
         f"{100 * base.accuracy:.1f} %"
     )
     metrics = comparison.metrics
@@ -310,7 +314,7 @@ def verdict_on_several(
     totals = total_scores(scores)
     top = max(totals.values())
     leaders = [method for method, total in totals.items() if total == top]
-    possible = {m: sum(len(score) - 1 for score in scores if m in score) for m in leaders}
+    possible = {m: sum(len(score) - 1 for score in scores if m in score) for m in totals}
     text = (
         f"{join_words(leaders)} {'has' if len(leaders) == 1 else 'share'} the best total score "
         f"over {len(comparisons)} data sets, {top:.1f} of {possible[leaders[0]]} points"
@@ -318,6 +322,8 @@ def verdict_on_several(
     behind = sorted((m for m in totals if m not in leaders), key=lambda m: -totals[m])
     if behind:
         text += f", before {behind[0]} with {totals[behind[0]]:.1f}"
+        if possible[behind[0]] != possible[leaders[0]]:
+            text += f" of {possible[behind[0]]}"
     if isinstance(ranks, CriticalDifference):
         text += "; " + _about_ranks(ranks)
     return text + "."

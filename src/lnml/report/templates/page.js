@@ -89,10 +89,15 @@
     }
 
   // Files: a table as it stands, with full names and all digits.
+  const written = cell => {
+    const copy = cell.cloneNode(true);
+    for (const long of all("a.long", copy))
+      long.replaceWith(document.getElementById(long.hash.slice(1)).textContent);
+    for (const next of all("ul, li + li", copy)) next.before(next.localName === "ul" ? " " : "; ");
+    return copy.textContent.trim().replace(/\s+/g, " ");
+  };
   const field = cell => {
-    const long = cell.querySelector("a.long");
-    const shown = long ? document.getElementById(long.hash.slice(1)).textContent
-      : cell.dataset.value ?? cell.textContent.trim().replace(/\s+/g, " ");
+    const shown = cell.dataset.saved ?? cell.dataset.value ?? written(cell);
     return /[",\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
   };
   const save = table => {
