@@ -1,6 +1,7 @@
 """What all tests share: the devices, and which repetitions are left to ``make test-extras``."""
 
 import os
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -100,3 +101,10 @@ def pytest_collection_modifyitems(items):
             if case in on_cluster:
                 item.add_marker("extras")
             on_cluster.add(case)
+    counts: Counter[Path] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None and item.get_closest_marker("extras") is None:
+            if counts[item.path] % sampled.args[0]:
+                item.add_marker("extras")
+            counts[item.path] += 1

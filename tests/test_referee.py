@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 from references import LONG, Choice, Divergence, Hinges, LogDet, RootRatio, inverse_and_log_det
 from toy_data import blobs
 
+pytestmark = pytest.mark.sampled(6)
+
 
 def objectives(X, y):
     """One objective of every kind, with what ``oracles`` computes for components."""

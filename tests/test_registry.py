@@ -83,6 +83,7 @@ def run_lnml(package, *arguments, cwd):
     )
 
 
+@pytest.mark.extras
 def test_a_learner_from_outside_is_compared_in_worker_processes(package, tmp_path):
     pytest.importorskip("typer")
     X, y = blobs(0, [30, 30], 3)

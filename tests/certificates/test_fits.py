@@ -25,6 +25,8 @@ names = pytest.mark.parametrize("learner", PROVERS, ids=learners.short_name)
 # One problem of each of these patterns.
 NASTY = (1, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 18)
 
+pytestmark = pytest.mark.sampled(4)
+
 
 def check(learner, X, y):
     with warnings.catch_warnings():

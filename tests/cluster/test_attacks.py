@@ -17,6 +17,8 @@ from lnml.kernels.cluster.exact import Grid, joined
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
+pytestmark = pytest.mark.sampled(3)
+
 
 def scaled_columns(scale):
     """Three classes in three columns, one of them tiny and one huge."""

@@ -14,6 +14,8 @@ from lnml.datasets import load_dataset
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
+pytestmark = pytest.mark.sampled(3)
+
 
 @pytest.fixture(scope="module")
 def local(iris):

@@ -14,6 +14,8 @@ from lnml.datasets import load_dataset
 
 LEARNERS = [*METHODS, *COUPLED]
 
+pytestmark = pytest.mark.sampled(3)
+
 
 @pytest.fixture
 def rows():

@@ -27,6 +27,8 @@ CHUNKS = [
     for chunk in range(N_PROBLEMS // PER_CHUNK)
 ]
 
+pytestmark = pytest.mark.sampled(4)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", CHUNKS)

@@ -193,6 +193,12 @@ def test_one_column_that_underflows_is_named(learner, scale):
         learner.fit(data, Y)
 
 
+def test_units_too_far_apart_are_refused(learner):
+    data = X * np.array([1e100, 1e-100, 1.0])
+    with pytest.raises(ValueError, match=r"square overflows: rescale|differ by"):
+        learner.fit(data, Y)
+
+
 def fit_all_ways(learner, data):
     """Fits of a learner to rows, or to pairs or triplets made of them."""
     name, ends = learner

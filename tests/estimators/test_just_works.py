@@ -11,6 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 from lnml import LMNN, MMC, RelativeComparisons, SupportVectorMetric, registry
 
+pytestmark = pytest.mark.sampled(4)
+
 
 def blobs(n_features=4):
     rng = np.random.default_rng(0)

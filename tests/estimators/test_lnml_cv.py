@@ -18,6 +18,8 @@ from lnml import LMNN, LNML, LNMLCV, MCML, estimate_memory, least_trusted
 
 GRID = [(3, 3, 3), (1, 3, 5)]
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def blobs():
     """Three classes that overlap, in two features: fits take some hundredths of a second."""

@@ -21,6 +21,8 @@ from lnml.solvers import streamed
 # MiB, which has room for some 40 pairs.
 TINY = 0.001
 
+pytestmark = pytest.mark.sampled(4)
+
 
 def overlapping(seed, n_rows, n_features, n_classes=3):
     rng = np.random.default_rng(seed)

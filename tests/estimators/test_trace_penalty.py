@@ -27,6 +27,8 @@ PENALTIES = (1e-8, 1e-4, 0.01, 0.1, 1.0, 10.0)
 convex = pytest.mark.parametrize("learner", CONVEX, ids=lambda learner: type(learner).__name__)
 every = pytest.mark.parametrize("learner", ALL, ids=lambda learner: type(learner).__name__)
 
+pytestmark = pytest.mark.sampled(4)
+
 
 def fitted(learner, X, y, penalty=0.05, **parameters):
     return clone(learner).set_params(trace_penalty=penalty, **parameters).fit(X, y)

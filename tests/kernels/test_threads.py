@@ -102,6 +102,7 @@ def fingerprint(*arrays):
     return digest.hexdigest()
 
 
+@pytest.mark.extras
 def test_fits_are_bitwise_equal_whatever_the_threads_and_the_compile_cache(tmp_path):
     """Sums depend neither on the number of threads nor on how a compiler inlined them."""
     cold = run_script(FITS, "5", NUMBA_CACHE_DIR=str(tmp_path))

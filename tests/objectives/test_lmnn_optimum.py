@@ -11,7 +11,7 @@ from lnml.objectives.conditioning import whiten_pull
 from lnml.objectives.lmnn import LMNNObjective, LMNNTask
 from lnml.solvers.problem import ObjectiveProblem
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
 
 SOLVER = 1e-6
 

@@ -9,7 +9,7 @@ from toy_data import blobs, device_targets, in_class_order, training_set
 from lnml.objectives.mcml import MCMLObjective
 from lnml.solvers.problem import ObjectiveProblem
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
 
 SOLVER = 1e-6
 

@@ -27,7 +27,7 @@ from lnml.objectives import triplet_proof
 from lnml.objectives.nca import NCAObjective
 from lnml.solvers import path
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
 
 SOLVER = 1e-6
 # Rows of a graph that has no target neighbours for the first row.

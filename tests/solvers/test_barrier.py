@@ -19,7 +19,7 @@ from lnml.solvers.barrier import (
 from lnml.solvers.problem import ObjectiveProblem
 from lnml.solvers.run import Run
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
 
 DATASETS = ["balance_scale", "ionosphere", "iris", "sonar", "wine"]
 ROUNDING = 1e-9

@@ -18,7 +18,7 @@ from lnml.solvers.descent import MOST_TRIALS, descend, take_step
 from lnml.solvers.problem import ObjectiveProblem
 from lnml.solvers.saddles import beside
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
 
 MAKERS = {
     "lmnn": lambda training, rho: LMNNObjective(training, 0.5, rho),

@@ -33,13 +33,19 @@ def refuse_overflow(name: str, values: Any) -> None:
         )
 
 
-def refuse_tiny_columns(name: str, spread: np.ndarray) -> None:
-    """Say clearly that values of a column differ, by its spread (d,), but squares would be zero."""
+def refuse_spreads(name: str, spread: np.ndarray) -> None:
+    """Say clearly that squares of the spread of a column (d,) would be lost, or in its units."""
     tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
     if tiny.size:
         raise ValueError(
             f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
             f"squares of that underflow: rescale or drop it"
+        )
+    low, high = spread[spread > 0.0].min(initial=inf), spread.max(initial=0.0)
+    if high > low * largest_value(np.float64):
+        raise ValueError(
+            f"spreads of the columns of {name} go from {low:.1e} to {high:.1e}, a factor whose "
+            f"square overflows: rescale them, for example with StandardScaler"
         )
 
 

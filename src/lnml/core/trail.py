@@ -27,8 +27,8 @@ class Trail:
     ----------
     components : ndarray of shape (r, e)
         Where the last descent ended.
-    most_bytes : int
-        What the pairs may take, if there is room for a few.
+    most_bytes : int or None
+        What the pairs may take, if there is room for a few; None for the usual.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Trail:
         Step times change, for each pair.
     """
 
-    def __init__(self, components: np.ndarray, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, components: np.ndarray, most_bytes: int | None = None) -> None:
         self.components = components
-        room = most_bytes // (16 * max(components.size, 1))
+        room = (most_bytes or MOST_BYTES) // (16 * max(components.size, 1))
         most = min(MOST_PAIRS, max(LEAST_PAIRS, room))
         self.steps: deque[np.ndarray] = deque(maxlen=most)
         self.changes: deque[np.ndarray] = deque(maxlen=most)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lnml.core.checks import refuse_overflow, refuse_tiny_columns
+from lnml.core.checks import refuse_overflow, refuse_spreads
 from lnml.core.labels import Classes, classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
@@ -96,7 +96,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     labels, codes = _classes(y)
     check_learnable(rows, labels, codes)
     refuse_overflow("X", rows)
-    refuse_tiny_columns("X", _column_spreads(rows))
+    refuse_spreads("X", _column_spreads(rows))
     return TrainingRows(rows, labels, codes)
 
 
@@ -257,7 +257,7 @@ def check_labelled_pairs(
             "dissimilar pairs, so give some of both"
         )
     refuse_overflow("pairs", pairs)
-    refuse_tiny_columns("pairs", np.abs(pairs[:, 0] - pairs[:, 1]).max(axis=0))
+    refuse_spreads("pairs", np.abs(pairs[:, 0] - pairs[:, 1]).max(axis=0))
     if not (pairs[~similar, 0] != pairs[~similar, 1]).any():
         raise ValueError(
             "all dissimilar pairs are of identical points: no metric can tell them apart; "
@@ -281,7 +281,7 @@ def check_triplets(triplets: Any) -> np.ndarray:
             f"got {triplets.shape}"
         )
     refuse_overflow("triplets", triplets)
-    refuse_tiny_columns("triplets", np.abs(triplets - triplets[:, :1]).max(axis=(0, 1)))
+    refuse_spreads("triplets", np.abs(triplets - triplets[:, :1]).max(axis=(0, 1)))
     if not (triplets != triplets[:, :1]).any():
         raise ValueError(
             "the three points of every triplet are the same: there is no distance to learn"

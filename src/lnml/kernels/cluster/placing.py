@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.checks import refuse_overflow, refuse_tiny_columns
+from lnml.core.checks import refuse_overflow, refuse_spreads
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster.crew import Crew
 from lnml.kernels.cluster.layout import Layout
@@ -128,7 +128,7 @@ def check_range(ends: np.ndarray) -> None:
     if (ends[0] == ends[1]).all():
         raise ValueError("all rows of X are the same: there is no distance to learn")
     refuse_overflow("X", ends)
-    refuse_tiny_columns("X", ends[1].astype(np.float64) - ends[0])
+    refuse_spreads("X", ends[1].astype(np.float64) - ends[0])
 
 
 def check_chunks(facts: list[dict[str, Any]], n_rows: int) -> None:
