@@ -159,9 +159,9 @@ def test_what_the_script_adds(tmp_path):
     found = random_comparison("toy", RATES)
     slow = {"Euclidean": 4.0, "LMNN": 3.0, "LN-LMNN": 2.0, "LN-LMNN (CV)": 11.0}
     parts = tuple(replace(part, seconds=slow[part.method]) for part in found.results)
-    sizes = {"x": 60, long: 60}
+    sizes = {"=x": 60, long: 60}
     found = replace(found, results=parts, data=replace(found.data, class_sizes=sizes))
-    _, wide = probe(tmp_path, [found], {"toy": explained(("x", long))}, actions=READ)
+    _, wide = probe(tmp_path, [found], {"toy": explained(("=x", long))}, actions=READ)
     used = wide["used"]
     by_time = sorted(slow, key=slow.get)
     assert used["before"] == sorted(RATES, key=lambda m: -found.accuracy(m))
@@ -174,9 +174,9 @@ def test_what_the_script_adds(tmp_path):
     assert used["whole"] == long
     lines = used["csv"].split("\r\n")
     assert lines[0] == ",Euclidean,LMNN,LN-LMNN,LN-LMNN (CV)" and len(lines) == 6
-    near = f"row 8, {long} (0.5); row 10, x (0.75)"
+    near = f"row 8, {long} (0.5); row 10, =x (0.75)"
     apart = "from row 10 (0.75): column 1 −1.2, 80 %; column 0 +0.5, 20 %"
-    assert used["hard"].split("\r\n")[1] == f'2,x,"{long}",2,"{near}","{apart}"'
+    assert used["hard"].split("\r\n")[1] == f'2,\'=x,"{long}",2,"{near}","{apart}"'
     low, high = 100 * np.array(accuracy_interval(found.correct(used["before"][0])))
     assert f",{low:.6f} to {high:.6f}," in used["leaders"].split("\r\n")[1]
     assert used["titles"] == 0, "the browser shows no second tip"
@@ -236,7 +236,7 @@ def test_axe_finds_nothing(tmp_path):
     found = random_comparison("toy", RATES | {"SVM": 0.9}, classifiers=["SVM"])
     found = replace(found, data=replace(found.data, class_sizes={"x": 60, long: 60}))
     other = random_comparison("other", RATES, seed=1)
-    portraits = {"toy": explained(("x", long)), "other": explained()}
+    portraits = {"toy": explained(("=x", long)), "other": explained()}
     write_report(path, [found, other], portraits=portraits, provenance=PROVENANCE, notes=["So."])
     html = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "X-None")
     html = html.replace("</body>", '<script src="/axe.js"></script></body>')

@@ -97,7 +97,9 @@
     return copy.textContent.trim().replace(/\s+/g, " ");
   };
   const field = cell => {
-    const shown = cell.dataset.saved ?? cell.dataset.value ?? written(cell);
+    const given = cell.dataset.saved ?? cell.dataset.value ?? written(cell);
+    // A spreadsheet would compute a name that begins like a formula.
+    const shown = /^[=+@-]/.test(given) && isNaN(given) ? `'${given}` : given;
     return /[",\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
   };
   const save = table => {
