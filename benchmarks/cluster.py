@@ -29,7 +29,7 @@ GROUPS: dict[str, Callable[[bool, list[int] | None], Group]] = {
     "contest": lambda quick, cores: contest(*(5_000, 3_000) if quick else (60_000, 20_000), cores),
     "growth": lambda quick, _: growth([5_000, 10_000] if quick else [50_000, 100_000, 200_000]),
     "sample": lambda quick, _: sample(60_000 if quick else 200_000),
-    "memory": lambda quick, _: memory(*(60_000, 64) if quick else (180_000, 512)),
+    "memory": lambda quick, _: memory(*(60_000, 64) if quick else (180_000, 768)),
     "traffic": lambda quick, _: traffic(30_000 if quick else 120_000),
     "model": lambda quick, _: model(10_000 if quick else 100_000),
 }
