@@ -42,7 +42,7 @@ def refuse_spreads(name: str, spread: np.ndarray) -> None:
             f"squares of that underflow: rescale or drop it"
         )
     low, high = spread[spread > 0.0].min(initial=inf), spread.max(initial=0.0)
-    if high > low * largest_value(np.float64):
+    if float(high) > float(low) * largest_value(np.float64):
         raise ValueError(
             f"spreads of the columns of {name} go from {low:.1e} to {high:.1e}, a factor whose "
             f"square overflows: rescale them, for example with StandardScaler"

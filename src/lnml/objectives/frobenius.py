@@ -203,6 +203,8 @@ class FrobeniusTask(TripletTask):
     """The objective in the coordinates of a solve, over a working set of impostors."""
 
     term: SquaredNorm
+    # Columns keep their units here: where these are far apart, an old model may stall a solve.
+    keeps_curvature = False
 
     def aim(self, components: np.ndarray, worth: float) -> None:
         """Ask for slopes that are feasible with some slack, where the norm gives none.

@@ -113,7 +113,11 @@ class TripletTask(Task, ABC):
         The triplets that are looked at.
     known : Search or None
         A search at the start, in the coordinates of the data, if there is one.
+    keeps_curvature : bool
+        Whether a model of the curvature serves all iterations of a solve.
     """
+
+    keeps_curvature = True
 
     def __init__(
         self,

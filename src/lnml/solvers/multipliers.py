@@ -48,6 +48,8 @@ PATH_ESCAPE = 0.1
 class HingeTask(StreamedTask, Protocol):
     """What the solver asks of an objective, in conditioned coordinates."""
 
+    keeps_curvature: bool
+
     @property
     def streamed(self) -> bool:
         """Whether there was no room for impostors: then there are no multipliers."""
@@ -126,7 +128,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             components = beside(components, moved)
         if iteration == COARSE_ITERATIONS:
             trail = Trail(components, TRAIL_BYTES)
-        elif trail is not None and easing != 1.0:
+        elif trail is not None and (easing != 1.0 or not task.keeps_curvature):
             # Hinges that are smoothed less have more curvature.
             trail.forget()
     return Solution(best, objective, bound, gap, converged)

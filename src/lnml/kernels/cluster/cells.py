@@ -151,7 +151,7 @@ def pair_scatter(
     taken, pairs = with_pairs(pairs)
     z = [
         tiles.mapped(block if mine.all() else block[mine], row_map)
-        for block, mine in zip(rows.blocks, taken, strict=True)
+        for block, mine in zip(rows.placed(), taken, strict=True)
     ]
     return tiles.scatter(z, pairs, own)
 
