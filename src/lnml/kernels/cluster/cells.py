@@ -250,6 +250,37 @@ class HingeAddition:
         return HingeSum(totals, weights, push)
 
 
+class ScatterSum(NamedTuple):
+    """Scatters of some cells, added up: the matrix has the same bits in any grouping.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (2, d, d)
+        See :class:`lnml.kernels.cluster.exact.Grid`.
+    sizes : dict of ndarrays of shape (3, d)
+        By cell: ``squares``, ``left`` and ``right`` of its scatter.
+    """
+
+    matrix: Any
+    sizes: dict[Cell, np.ndarray]
+
+
+@dataclass(frozen=True)
+class ScatterAddition:
+    """Adds the scatters of the cells of a worker: one for each would be much to send."""
+
+    grid: Grid
+
+    def __call__(self, cells: list[Cell], parts: Iterable[EdgeScatter]) -> ScatterSum:
+        """Return their sum."""
+        matrix: Any = 0.0
+        sizes = {}
+        for cell, part in zip(cells, parts, strict=True):
+            matrix = matrix + self.grid.split(part.matrix)
+            sizes[cell] = np.stack([part.squares, part.left, part.right])
+        return ScatterSum(matrix, sizes)
+
+
 def added(_: list[Cell], parts: Iterable[np.ndarray]) -> np.ndarray:
     """Return the sum of what cells have put on a grid."""
     return sum(parts, start=np.zeros(()))

@@ -52,6 +52,14 @@ class Grid(NamedTuple):
         rest = np.ldexp(np.rint(np.ldexp(values - coarse, -self.fine)), self.fine)
         return np.stack([coarse, rest])
 
+    def lost(self, n_terms: int) -> np.ndarray:
+        """Bound what entry (c, k) of a sum of :meth:`split` terms has lost, by a_c * a_k.
+
+        The bound of the grid must be such a product itself: units, rounded up to powers of two,
+        are at most twice the root of those of (c, c) and (k, k).
+        """
+        return np.sqrt(np.ldexp(float(n_terms), np.diagonal(self.fine)))
+
 
 def joined(parts: np.ndarray) -> np.ndarray:
     """Return the values of a sum of :meth:`Grid.split` parts."""

@@ -26,6 +26,7 @@ from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster import cells as _cells
 from lnml.kernels.cluster.crew import Crew, current_client, outside_of_tasks, same
 from lnml.kernels.cluster.exact import Grid
+from lnml.kernels.cluster.exact import joined as joined_parts
 from lnml.kernels.cluster.layout import Cell, Layout
 from lnml.kernels.cluster.patterns import CellMultipliers, HostPairs, joined
 from lnml.kernels.cluster.placing import Placed
@@ -174,7 +175,8 @@ class RowOperations(Kernels):
         return np.asarray(0.5 * (inner + inner.T))
 
     def edge_scatter(self, points: Points, edges: list[Edge]) -> EdgeScatter:
-        parts: list[EdgeScatter] = []
+        d = points.n_features
+        matrix, (squares, left, right) = np.zeros((d, d)), np.zeros((3, d))
         for edge in edges:
             pairs, weights = self.pattern(edge.pairs), edge_weights(edge, points)
             cells = {
@@ -184,18 +186,23 @@ class RowOperations(Kernels):
                 )
                 for cell, own in pairs.cells.items()
             }
-            found = self.crew.collect(_cells.pair_scatter, cells, row_map=points.data.map)
-            parts.extend(found.values())
-        d = points.n_features
-        matrix, squares = np.zeros((d, d)), np.zeros(d)
-        left, right = np.zeros(d), np.zeros(d)
-        for part in parts:
-            matrix += part.matrix
-            squares += part.squares
-            left += np.square(part.left)
-            right += np.square(part.right)
-        # Sums of products of bounds are at most products of their lengths; and cells are added.
-        added = len(parts) * 0.5 * float(np.finfo(np.float64).eps) * np.sqrt(squares)
+            reach = 2.0 * points.data.map.reach(points.data.columns)
+            grid = _scatter_grid(reach, float(np.abs(weights).sum()), len(cells))
+            parts, sizes = np.zeros((2, d, d)), {}
+            add = _cells.ScatterAddition(grid)
+            for part in self.crew.total(_cells.pair_scatter, cells, add, row_map=points.data.map):
+                parts += part.matrix
+                sizes.update(part.sizes)
+            matrix += joined_parts(parts)
+            for cell in cells:
+                squares += sizes[cell][0]
+                left += np.square(sizes[cell][1])
+                right += np.square(sizes[cell][2])
+            lost = np.where(reach > 0.0, np.square(grid.lost(len(cells))), 0.0)
+            left, right = left + lost, right + lost
+        # Sums of products of bounds are at most products of their lengths. The two parts of each
+        # grid are added, and those of two edges.
+        added = 2 * len(edges) * float(np.finfo(np.float64).eps) * np.sqrt(squares)
         return EdgeScatter(
             matrix, squares, np.sqrt(left) + added, np.maximum(np.sqrt(right), np.sqrt(squares))
         )
@@ -284,6 +291,13 @@ class RowOperations(Kernels):
         if cell not in pairs.placed:
             pairs.placed[cell] = self.crew.submit(same, pairs.cells[cell].halves, cell=cell)
         return pairs.placed[cell]
+
+
+def _scatter_grid(reach: np.ndarray, weight: float, n_terms: int) -> Grid:
+    """Return the grid for sums of weight * v v^T, |v_c| <= reach_c, given the sum of |weights|."""
+    with np.errstate(divide="ignore"):
+        sizes = np.log2(reach)
+        return Grid.of(sizes[:, None] + sizes + np.log2(weight), n_terms)
 
 
 def _merge(
