@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
-from lnml.core.pairs import EdgeScatter  # noqa: E402
-from lnml.kernels.cluster.cells import ScatterAddition  # noqa: E402
-from lnml.kernels.cluster.exact import joined  # noqa: E402
-from lnml.kernels.cluster.operations import _scatter_grid  # noqa: E402
+from lnml.core.pairs import EdgeScatter
+from lnml.kernels.cluster.cells import ScatterAddition
+from lnml.kernels.cluster.exact import joined
+from lnml.kernels.cluster.operations import _scatter_grid
 
 
 def cells_of(seed, count=12, scales=(1.0, 1e-9, 1e7)):
