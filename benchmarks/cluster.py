@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
     parser.add_argument("--cores", nargs="+", type=int, help="keep to these cores")
     parser.add_argument("--quick", action="store_true", help="small sizes, a few minutes")
+    parser.add_argument("--commit", help="commit of the code, if git is not available")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     if options.cores:
@@ -59,7 +60,8 @@ def main() -> None:
         machine = describe()
         found = GROUPS[name](options.quick, options.cores)
         found.circumstances = (
-            f"Commit {machine['commit']}, {date.today().isoformat()}. {machine_text(machine)}"
+            f"Commit {options.commit or machine['commit']}, {date.today().isoformat()}. "
+            f"{machine_text(machine)}"
         )
         groups = {key: {**groups, name: found}[key] for key in GROUPS if key in {*groups, name}}
         page = ["# Fits on a Dask cluster\n", INTRODUCTION, *body(groups)]
