@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -106,3 +108,17 @@ def test_tiles_use_the_threads_of_their_worker(client, monkeypatch):
     ):
         assert other.submit(count, pure=False).result() == min(2, core_count())
     assert thread_count() == 1
+
+
+def test_logs_of_messages_do_not_keep_what_was_sent(client, iris):
+    """Dask keeps the last thousand messages of each connection, with the arguments of tasks."""
+    X, y = iris
+    maps = []
+
+    def count(state):
+        gc.collect()
+        maps.append(sum(type(each) is RowMap for each in gc.get_objects()))
+
+    LMNN(tol=1e-3, callback=count).fit(da.from_array(X, chunks=(40, 4)), y)
+    # Each evaluation has one; there are some hundred.
+    assert len(maps) > 1 and max(maps) < 100
