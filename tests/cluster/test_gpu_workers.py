@@ -150,7 +150,7 @@ def mixed_workers():
     """A process with the tiles of the CPU, and one with those of torch."""
     with start(2, processes=True) as cluster, distributed.Client(cluster) as connected:
         connected.wait_for_workers(2)
-        first = min(connected.scheduler_info(n_workers=-1)["workers"])
+        first = min(connected.nthreads())
         connected.run(use_torch, workers=[first])
         assert sorted(connected.run(kind_of_tiles).values()) == ["CpuTiles", "TorchTiles"]
         yield connected

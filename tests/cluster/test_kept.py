@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -137,3 +138,21 @@ def test_logs_of_messages_do_not_keep_what_was_sent(client, iris):
     LMNN(tol=1e-3, callback=count).fit(da.from_array(X, chunks=(40, 4)), y)
     # Each evaluation has one; there are some hundred.
     assert len(maps) > 1 and max(maps) < 100
+
+
+def test_all_workers_are_seen_while_dask_asks_for_none(client):
+    """Dask asks for the state of the scheduler without workers, every two seconds."""
+    done = threading.Event()
+
+    def ask():
+        while not done.is_set():
+            client.sync(client._update_scheduler_info)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        seen = [len(crew.Crew(client).workers()) for _ in range(300)]
+    finally:
+        done.set()
+        asking.join()
+    assert set(seen) == {2}

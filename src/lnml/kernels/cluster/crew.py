@@ -92,10 +92,11 @@ class Crew:
     def workers(self) -> dict[str, int]:
         """Addresses of the workers that are there now, and their threads."""
         try:
-            known = self.client.scheduler_info(n_workers=-1)["workers"]
-        except TypeError:
-            known = self.client.scheduler_info()["workers"]
-        return {name: int(each["nthreads"]) for name, each in sorted(known.items())}
+            # Not scheduler_info: another thread of Dask asks for it without workers every two
+            # seconds, and either may get what the other has asked for.
+            return dict(sorted(self.client.nthreads().items()))
+        except OSError as error:
+            raise ClusterLost("the scheduler of the cluster is gone: fit again") from error
 
     def assign(self, layout: Layout) -> None:
         """Deal cells out so that work is even and each worker needs few blocks."""
@@ -312,10 +313,11 @@ class Crew:
         Each connection keeps its last thousand messages, with arguments of tasks, unless they
         are longer than a megabyte (docs/cluster.md).
         """
-        self.client.scheduler_comm.recent_message_log.clear()
         self._waits += 1
-        if self._waits % WAITS_BETWEEN == 0:
-            with suppress(Exception):
+        # A cluster that is lost is noticed by the next wait.
+        with suppress(Exception):
+            self.client.scheduler_comm.recent_message_log.clear()
+            if self._waits % WAITS_BETWEEN == 0:
                 self.client.run_on_scheduler(forget_messages)
 
     def tell(self, task: Callable[[], None]) -> None:
