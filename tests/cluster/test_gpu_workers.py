@@ -11,7 +11,7 @@ from lnml import LMNN, LNML, MCML, NCA
 from lnml.certificates import verify
 from lnml.datasets import load_dataset
 from lnml.kernels import get_kernels
-from lnml.kernels.cluster import cells, tiles
+from lnml.kernels.cluster import cells, crew, tiles
 from lnml.kernels.training import TrainingSet
 
 da = pytest.importorskip("dask.array")
@@ -156,8 +156,25 @@ def mixed_workers():
         yield connected
 
 
-def test_workers_of_two_kinds(mixed_workers, iris):
+def change_places(self):
+    """Let the two workers of a crew change places."""
+    first, second = self.workers()
+    other = {first: second, second: first}
+    self.of_cell = {cell: other[name] for cell, name in self.of_cell.items()}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_workers_of_two_kinds(mixed_workers, iris, turned, monkeypatch):
+    """Also if each phase runs where the one before did not."""
     X, y = iris
+    groups = crew.Crew._groups
+
+    def turned_groups(self, cells):
+        change_places(self)
+        return groups(self, cells)
+
+    if turned:
+        monkeypatch.setattr(crew.Crew, "_groups", turned_groups)
     wanted = LMNN(tol=1e-2).fit(X, y)
     found = LMNN(tol=1e-2).fit(da.from_array(X, chunks=(40, 4)), y)
     assert found.converged_ and found.duality_gap_ <= found.tol
@@ -181,9 +198,7 @@ def test_pairs_and_multipliers_go_from_one_kind_to_the_other(mixed_workers, iris
         working = kernels.working_set(targets, found, slopes)
         here = kernels.hinge(embedding, working, 0.1, moment="data")
         again = kernels.to_host(kernels.slopes(embedding, working, 0.1))
-        first, second = kernels.crew.workers()
-        other = {first: second, second: first}
-        kernels.crew.of_cell = {cell: other[name] for cell, name in kernels.crew.of_cell.items()}
+        change_places(kernels.crew)
         there = kernels.hinge(embedding, working, 0.1, moment="data")
         moved = kernels.to_host(kernels.slopes(embedding, working, 0.1))
     assert here.n_active == there.n_active > 0
