@@ -9,6 +9,7 @@ from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Multipliers, Pattern, Search, WorkingSet
 from lnml.core.points import Embedding, Points
 from lnml.kernels.cluster.crew import same
+from lnml.kernels.cluster.layout import listed
 from lnml.kernels.cluster.patterns import CellMultipliers, CellPattern, HostPairs, joined
 from lnml.kernels.cluster.rows import ClusterRows
 
@@ -114,17 +115,20 @@ class ClusterHost:
         if id(pairs) in self._originals:
             return self._originals[id(pairs)][0]
         crew, cells = self.kernels.crew, self.kernels.layout.split(pairs)
-        futures = {cell: crew.submit(same, own.halves, cell=cell) for cell, own in cells.items()}
+        futures = {
+            cell: crew.submit(listed, own.ends, own.sizes, cell=cell) for cell, own in cells.items()
+        }
         return CellPattern(futures, pairs.size, int(pairs.sizes.max(initial=0)))
 
     def _multipliers(self, given):
         """Multipliers on the workers of their cells."""
         futures = {}
         for cell, own in self.kernels.layout.split(Pattern(given.indptr, given.impostor)).items():
-            cuts = np.cumsum([half.size for half in own.halves])[:-1]
+            halves = listed(own.ends, own.sizes)
+            cuts = np.cumsum([half.size for half in halves])[:-1]
             parts = [
                 Multipliers(half.indptr, half.indices, given.slot[places], given.value[places])
-                for half, places in zip(own.halves, np.split(own.places, cuts), strict=True)
+                for half, places in zip(halves, np.split(own.places, cuts), strict=True)
             ]
             futures[cell] = self.kernels.crew.submit(same, parts, cell=cell)
         return CellMultipliers(futures, given.largest)

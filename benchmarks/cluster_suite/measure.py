@@ -76,16 +76,22 @@ class Record:
 def recorded() -> Iterator[Record]:
     """Record the phases of the fits inside, by the task that a worker runs for its cells."""
     record = Record()
-    run = crew.Crew._run
 
-    def timed(self: Any, task: Any, *given: Any) -> Any:
-        with record.phase(task.__name__):
-            found = run(self, task, *given)
-        if task.__name__ == "candidate_facts":
-            record.candidates.append(sum(size for cells in found for size, _ in cells))
-        return found
+    def timed(run: Any) -> Any:
+        def wrapper(self: Any, task: Any, *given: Any, **shared: Any) -> Any:
+            with record.phase(task.__name__):
+                found = run(self, task, *given, **shared)
+            if task.__name__ == "candidate_facts":
+                record.candidates.append(sum(size for cells in found for size, _ in cells))
+            return found
 
-    with patch.object(crew.Crew, "_run", timed):
+        return wrapper
+
+    crews = crew.Crew
+    with (
+        patch.object(crews, "_run", timed(crews._run)),
+        patch.object(crews, "total_matrix", timed(crews.total_matrix)),
+    ):
         yield record
 
 

@@ -10,9 +10,12 @@ import pytest
 from adversary import problem
 
 from lnml import LMNN, MCML, NCA
+from lnml.kernels import get_kernels
 from lnml.kernels.cluster import cells
 from lnml.kernels.cluster.cpu_tiles import CpuTiles
 from lnml.kernels.cluster.exact import Grid, joined
+from lnml.kernels.cluster.placing import SAMPLE
+from lnml.kernels.training import TrainingSet
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -91,3 +94,52 @@ def test_odd_chunks_are_refused(client, iris):
     masked = da.ma.masked_array(da.from_array(X, chunks=(50, 4)), mask=X > 7.0)
     with pytest.raises(TypeError, match="masked"):
         LMNN().fit(masked, y)
+
+
+def lying(X, says, holds):
+    """Rows whose chunks are of another type than their Dask array says."""
+    rows = da.from_array(X, chunks=(50, X.shape[1]))
+    return rows.map_blocks(lambda chunk: chunk.astype(holds), meta=np.empty((0, 0), says))
+
+
+@pytest.mark.parametrize(
+    ("says", "holds"), [("f4", "f8"), ("f4", "i8"), ("f8", "O"), ("f8", "c16"), ("f8", "U8")]
+)
+def test_chunks_that_their_array_does_not_speak_of_are_refused(client, iris, says, holds):
+    """Nothing is narrowed, and no imaginary part lost, in silence."""
+    X, y = iris
+    rows = lying(X, says, holds)
+    with pytest.raises(TypeError, match="its Dask array says float"):
+        LMNN().fit(rows, y)
+    model = LMNN(tol=0.1).fit(X, y)
+    with pytest.raises(TypeError, match="its Dask array says float"):
+        model.transform(rows).compute(scheduler="sync")
+
+
+def test_chunks_that_are_narrower_than_their_array_are_taken_as_they_are(client, iris):
+    X, y = iris
+    wanted = LMNN(tol=1e-2).fit(X.astype(np.float32).astype(np.float64), y)
+    found = LMNN(tol=1e-2).fit(lying(X, "f8", "f4"), y)
+    assert found.components_.dtype == np.float64
+    np.testing.assert_allclose(found.objective_, wanted.objective_, rtol=1e-9)
+
+
+def test_chunks_with_fewer_columns_than_their_array_are_refused(client, iris):
+    X, y = iris
+    rows = da.from_array(X, chunks=(50, 4)).map_blocks(lambda chunk: chunk[:, :3], dtype=X.dtype)
+    with pytest.raises(ValueError, match=r"should have 4 columns, and its chunks have \[3\]"):
+        LMNN().fit(rows, y)
+
+
+def test_few_rows_come_to_the_client_whatever_the_chunks(client, iris):
+    """A sample of each chunk would be all rows where chunks are small."""
+    X, y = (np.concatenate([each] * 10) for each in iris)
+    codes = np.unique(y, return_inverse=True)[1]
+    samples = []
+    for chunks in (10, 700):
+        kernels = get_kernels("cluster")
+        with kernels.session():
+            TrainingSet.from_labels(da.from_array(X, chunks=(chunks, 4)), codes, kernels)
+        samples.append(kernels.sample)
+    assert len(samples[0]) < 2 * SAMPLE < len(X)
+    np.testing.assert_array_equal(*samples)

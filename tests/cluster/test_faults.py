@@ -74,7 +74,7 @@ def test_a_worker_that_joins_is_used(monkeypatch):
             client.wait_for_workers(2)
 
         LMNN(tol=1e-2, callback=Once(join)).fit(X, y)
-        assert used == set(client.scheduler_info(n_workers=-1)["workers"])
+        assert used == set(client.nthreads())
 
 
 def test_no_workers_any_more(monkeypatch):

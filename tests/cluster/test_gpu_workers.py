@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from cluster import fits_have_the_same_bits
+from cluster import fits_have_the_same_bits, start
 from lnml import LMNN, LNML, MCML, NCA
 from lnml.certificates import verify
 from lnml.datasets import load_dataset
-from lnml.kernels.cluster import cells, tiles
+from lnml.kernels import get_kernels
+from lnml.kernels.cluster import cells, crew, tiles
+from lnml.kernels.training import TrainingSet
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -131,6 +133,80 @@ def test_float32(torch_workers, iris, model):
 @pytest.mark.extras
 def test_same_bits_for_any_number_of_workers(torch_workers, iris):
     fits_have_the_same_bits(*iris)
+
+
+def use_torch():
+    """Let the tiles of this worker be those of torch."""
+    tiles.WORKER_DEVICE = "torch:cpu"
+
+
+def kind_of_tiles():
+    """Name of what this worker uses."""
+    return type(cells.worker_tiles()).__name__
+
+
+@pytest.fixture(scope="module")
+def mixed_workers():
+    """A process with the tiles of the CPU, and one with those of torch."""
+    with start(2, processes=True) as cluster, distributed.Client(cluster) as connected:
+        connected.wait_for_workers(2)
+        first = min(connected.nthreads())
+        connected.run(use_torch, workers=[first])
+        assert sorted(connected.run(kind_of_tiles).values()) == ["CpuTiles", "TorchTiles"]
+        yield connected
+
+
+def change_places(self):
+    """Let the two workers of a crew change places."""
+    first, second = self.workers()
+    other = {first: second, second: first}
+    self.of_cell = {cell: other[name] for cell, name in self.of_cell.items()}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_workers_of_two_kinds(mixed_workers, iris, turned, monkeypatch):
+    """Also if each phase runs where the one before did not."""
+    X, y = iris
+    groups = crew.Crew._groups
+
+    def turned_groups(self, cells):
+        change_places(self)
+        return groups(self, cells)
+
+    if turned:
+        monkeypatch.setattr(crew.Crew, "_groups", turned_groups)
+    wanted = LMNN(tol=1e-2).fit(X, y)
+    found = LMNN(tol=1e-2).fit(da.from_array(X, chunks=(40, 4)), y)
+    assert found.converged_ and found.duality_gap_ <= found.tol
+    np.testing.assert_allclose(found.objective_, wanted.objective_, rtol=1e-6)
+    assert (found.target_neighbors_ != wanted.target_neighbors_).nnz == 0
+    report = verify(found.certificate(X, y), X, y)
+    assert report.holds, report.reason
+
+
+def test_pairs_and_multipliers_go_from_one_kind_to_the_other(mixed_workers, iris):
+    X, y = iris
+    kernels = get_kernels("cluster")
+    with kernels.session():
+        codes = np.unique(y, return_inverse=True)[1]
+        training = TrainingSet.from_labels(da.from_array(X, chunks=(40, 4)), codes, kernels)
+        embedding = kernels.embed(training.points, np.diag([1.0, 2.0, 0.5, 1.5]))
+        targets = kernels.partners(embedding, 3).pairs
+        radius = kernels.distances(embedding, targets, longest=True) + 1.0
+        found = kernels.within(embedding, radius).found
+        slopes = kernels.slopes(embedding, kernels.working_set(targets, found), 0.1)
+        working = kernels.working_set(targets, found, slopes)
+        here = kernels.hinge(embedding, working, 0.1, moment="data")
+        again = kernels.to_host(kernels.slopes(embedding, working, 0.1))
+        change_places(kernels.crew)
+        there = kernels.hinge(embedding, working, 0.1, moment="data")
+        moved = kernels.to_host(kernels.slopes(embedding, working, 0.1))
+    assert here.n_active == there.n_active > 0
+    np.testing.assert_allclose(there.smoothed, here.smoothed, rtol=1e-12)
+    np.testing.assert_allclose(there.moment, here.moment, rtol=1e-10, atol=1e-10)
+    for name in ("indptr", "impostor", "slot"):
+        np.testing.assert_array_equal(getattr(moved, name), getattr(again, name))
+    np.testing.assert_allclose(moved.value, again.value, rtol=1e-10)
 
 
 def test_a_worker_looks_for_a_gpu(monkeypatch):

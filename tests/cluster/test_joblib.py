@@ -57,7 +57,7 @@ def check_places(client, learner):
         results = grid.fit(*DATA).cv_results_
         mean = AveragedMetric(learner).fit(*DATA)
         chosen = AutoMetric(learner, n_subsamples=2).fit(*DATA)
-    known = {number_of(each) for each in client.scheduler_info(n_workers=-1)["workers"]}
+    known = {number_of(each) for each in client.nthreads()}
     assert set(folds) <= known
     assert {score for i in range(2) for score in results[f"split{i}_test_score"]} <= known
     assert len(mean.estimators_) == 4 and len(chosen.estimators_) == 2

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from lnml import LMNN
+from lnml import LMNN, MCML
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
 from lnml.kernels import get_kernels  # noqa: E402
-from lnml.kernels.cluster import cells  # noqa: E402
+from lnml.kernels.cluster import cells, crew  # noqa: E402
 from lnml.kernels.cluster.cpu_tiles import CpuTiles  # noqa: E402
 from lnml.kernels.cluster.mapped import MappedBlocks  # noqa: E402
 from lnml.kernels.cluster.rows import RowMap  # noqa: E402
@@ -74,6 +78,20 @@ def test_a_fit_without_room_for_mapped_rows_has_the_same_bits(client, iris, monk
     assert found.objective_ == wanted.objective_
 
 
+@pytest.mark.parametrize(
+    "model", [LMNN(tol=1e-2), pytest.param(MCML(tol=1e-2), marks=pytest.mark.extras)], ids=str
+)
+def test_matrices_added_up_among_the_workers_have_the_same_bits(client, iris, model, monkeypatch):
+    X, y = iris
+    rows = da.from_array(X, chunks=(40, 4))
+    wanted = clone(model).fit(rows, y)
+    monkeypatch.setattr(crew, "SMALL_BYTES", 0)
+    found = clone(model).fit(rows, y)
+    np.testing.assert_array_equal(found.components_, wanted.components_)
+    assert found.objective_ == wanted.objective_
+    assert found.duality_gap_ == wanted.duality_gap_
+
+
 def test_each_worker_has_its_own_copy_of_a_block(client, iris):
     """Dask drops second copies of one result; these are results of their own."""
     X, y = iris
@@ -81,14 +99,14 @@ def test_each_worker_has_its_own_copy_of_a_block(client, iris):
     with kernels.session():
         codes = np.unique(y, return_inverse=True)[1]
         training = TrainingSet.from_labels(da.from_array(X, chunks=(40, 4)), codes, kernels)
-        block, crew = training.points.data.blocks[1], kernels.crew
+        block, workers = training.points.data.blocks[1], kernels.crew
         cells_of_block = [(0, 1), (1, 1), (1, 2)]
-        near = {crew.of_cell[cell]: crew.near(block, cell) for cell in cells_of_block}
+        near = {workers.of_cell[cell]: workers.near(block, cell) for cell in cells_of_block}
         assert len(near) == 2 and len({future.key for future in near.values()}) == 2
         for worker, future in near.items():
             np.testing.assert_array_equal(future.result(), block.result())
             assert set(client.who_has([future])[future.key]) == {worker}
-            assert crew.near(block, (1, 1)) is crew.near(block, (1, 1))
+            assert workers.near(block, (1, 1)) is workers.near(block, (1, 1))
 
 
 def test_tiles_use_the_threads_of_their_worker(client, monkeypatch):
@@ -106,3 +124,35 @@ def test_tiles_use_the_threads_of_their_worker(client, monkeypatch):
     ):
         assert other.submit(count, pure=False).result() == min(2, core_count())
     assert thread_count() == 1
+
+
+def test_logs_of_messages_do_not_keep_what_was_sent(client, iris):
+    """Dask keeps the last thousand messages of each connection, with the arguments of tasks."""
+    X, y = iris
+    maps = []
+
+    def count(state):
+        gc.collect()
+        maps.append(sum(type(each) is RowMap for each in gc.get_objects()))
+
+    LMNN(tol=1e-3, callback=count).fit(da.from_array(X, chunks=(40, 4)), y)
+    # Each evaluation has one; there are some hundred.
+    assert len(maps) > 1 and max(maps) < 100
+
+
+def test_all_workers_are_seen_while_dask_asks_for_none(client):
+    """Dask asks for the state of the scheduler without workers, every two seconds."""
+    done = threading.Event()
+
+    def ask():
+        while not done.is_set():
+            client.sync(client._update_scheduler_info)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        seen = [len(crew.Crew(client).workers()) for _ in range(300)]
+    finally:
+        done.set()
+        asking.join()
+    assert set(seen) == {2}

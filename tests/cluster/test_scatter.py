@@ -12,8 +12,7 @@ pytest.importorskip("distributed")
 
 from lnml.core.pairs import EdgeScatter
 from lnml.kernels.cluster.cells import ScatterAddition
-from lnml.kernels.cluster.exact import joined
-from lnml.kernels.cluster.operations import _scatter_grid
+from lnml.kernels.cluster.exact import OuterGrid, joined
 
 
 def cells_of(seed, count=12, scales=(1.0, 1e-9, 1e7)):
@@ -34,13 +33,13 @@ def added(parts, add, groups):
     """What workers with these cells give together."""
     cells = [(number, number) for number in range(len(parts))]
     sums = [add([cells[i] for i in own], (parts[i] for i in own)) for own in groups]
-    return sum(each.matrix for each in sums)
+    return sum(matrix for matrix, _ in sums)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_bits_in_any_grouping(seed):
     parts, reach, weight = cells_of(seed)
-    add = ScatterAddition(_scatter_grid(reach, weight, len(parts)))
+    add = ScatterAddition(OuterGrid.of(reach, reach, weight, len(parts)))
     wanted = added(parts, add, [range(12)])
     for groups in ([range(6), range(6, 12)], [[i] for i in reversed(range(12))]):
         np.testing.assert_array_equal(added(parts, add, groups), wanted)
@@ -55,9 +54,9 @@ def test_the_same_bits_in_any_grouping(seed):
 def test_what_is_lost_is_within_its_bound(seed, outlier):
     """Columns whose bound is far above their values lose digits, and say so."""
     parts, reach, weight = cells_of(seed)
-    grid = _scatter_grid(reach * outlier, weight, len(parts))
+    grid = OuterGrid.of(reach * outlier, reach * outlier, weight, len(parts))
     both = added(parts, ScatterAddition(grid), [range(12)])
-    lost = grid.lost(len(parts))
+    lost = grid.lost()
     for c in range(reach.size):
         for k in range(reach.size):
             exact = sum(Fraction(float(each.matrix[c, k])) for each in parts)
@@ -70,6 +69,8 @@ def test_what_is_lost_is_within_its_bound(seed, outlier):
 
 
 def test_columns_without_values_have_a_grid():
-    grid = _scatter_grid(np.array([0.0, 2.0]), 0.0, 3)
-    assert np.isfinite(grid.lost(3)).all()
+    reach = np.array([0.0, 2.0])
+    with np.errstate(divide="ignore"):
+        grid = OuterGrid.of(reach, reach, 0.0, 3)
+    assert np.isfinite(grid.lost()).all()
     np.testing.assert_array_equal(grid.split(np.zeros((2, 2))), np.zeros((2, 2, 2)))

@@ -168,9 +168,27 @@ def lazy_pair_lengths(pairs: Any, components: np.ndarray) -> Any:
     return whole.map_blocks(lengths, dtype=np.float64, drop_axis=[1, 2], meta=np.empty(0))
 
 
+def numbers_in(name: str, chunk: Any, kind: np.dtype) -> np.ndarray:
+    """Return a chunk as it is, if its numbers can be put into a type; runs on a worker.
+
+    Chunks may hold other things than their Dask array says.
+    """
+    found = np.asarray(chunk)
+    # Into float64 all numbers go as on one machine.
+    narrowed = kind == np.float32 and not np.can_cast(found.dtype, kind)
+    if found.dtype.kind not in "fiub" or narrowed:
+        held = type(chunk).__name__ if found.ndim == 0 else f"values of type {found.dtype}"
+        raise TypeError(
+            f"a chunk of {name} holds {held}, and its Dask array says {kind}: convert the chunks, "
+            f"{name}.map_blocks(lambda chunk: chunk.astype('{kind}'), dtype='{kind}'), or give "
+            f"the right dtype where {name} is made"
+        )
+    return found
+
+
 def _finite(name: str, part: Any, kind: Any) -> np.ndarray:
     """Return a chunk in a type, or say that it holds no numbers."""
-    found = np.asarray(part, dtype=kind)
+    found = numbers_in(name, part, np.dtype(kind)).astype(kind, copy=False)
     if not np.isfinite(found).all():
         raise ValueError(
             f"a chunk of {name} contains NaN or infinity: replace or leave out such rows"

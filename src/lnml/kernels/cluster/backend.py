@@ -142,11 +142,14 @@ class ClusterKernels(SoftmaxOperations):
             Grid.of(np.log2(max(candidates.longest, 1)), n_cells),
             self._moment_grid(rows, left, candidates.n_pairs * int(targets.sizes.max())),
         )
-        sums = self.crew.total(_cells.hinge_cell, cells, add, by_block, **given)
+        nbytes = add.moment_grid.nbytes
+        sums, push = self.crew.total_matrix(
+            _cells.hinge_cell, cells, add, nbytes, by_block, **given
+        )
         found, weights = _host_sums(sums, targets, self.layout.cells)
         pull = self._target_moment(rows, targets, weights, left, candidates.longest)
-        push = np.sum([each.push for each in sums], axis=0) if sums else np.zeros_like(pull)
-        result = in_columns(joined(pull + push), placed.matrix, both=moment == "data")
+        total = pull if push is None else pull + push
+        result = in_columns(joined(total), placed.matrix, both=moment == "data")
         smoothed, exact, slope_sum, n_active = found.tolist()
         return Hinge(smoothed, exact, slope_sum, int(n_active), None, result)
 
@@ -183,16 +186,18 @@ class ClusterKernels(SoftmaxOperations):
             for cell, own in targets.cells.items()
         }
         grid = self._moment_grid(rows, left, float(longest) * targets.size)
-        parts = self.crew.total(
+        _, found = self.crew.total_matrix(
             _cells.pair_moment,
             cells,
             _cells.added,
+            grid.nbytes,
             row_map=left,
             exact=left.matrix is None,
             grid=grid,
         )
-        nothing = np.zeros((2, left.width(rows.width), rows.width))
-        return np.asarray(np.sum(parts, axis=0)) if parts else nothing
+        if found is None:
+            return np.zeros((2, left.width(rows.width), rows.width))
+        return np.asarray(found)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         targets = self.pattern(working.targets)

@@ -8,24 +8,34 @@ from typing import Any
 import numpy as np
 
 from lnml.kernels.cluster.rows import RowMap
+from lnml.kernels.dask_rows import numbers_in
 from lnml.kernels.tiles import row_tiles
 
 _ROWS_AT_A_TIME = 2048
 
 
-def chunk_facts(chunk: np.ndarray) -> dict[str, Any]:
-    """Look at a chunk: number of rows, range of columns, a few rows, and whether all are finite."""
+def chunk_facts(chunk: np.ndarray, dtype: str) -> dict[str, Any]:
+    """Look at a chunk: number of rows, range of columns, and whether all are finite.
+
+    ``dtype`` is the type that the rows are to have.
+    """
     if isinstance(chunk, np.ma.MaskedArray):
         raise TypeError(
             "X has masked chunks: fill them first, for example with dask.array.ma.filled"
         )
-    rows = np.asarray(chunk)
+    rows = numbers_in("X", chunk, np.dtype(dtype))
+    if rows.ndim != 2:
+        raise ValueError(f"a chunk of X has shape {rows.shape} where rows of numbers should be")
     found: dict[str, Any] = {"n": len(rows), "width": rows.shape[1], "finite": True}
     if len(rows):
         found["finite"] = bool(np.isfinite(rows).all())
         found["lowest"], found["highest"] = rows.min(axis=0), rows.max(axis=0)
-        found["sample"] = rows[:: max(1, len(rows) // 64)]
     return found
+
+
+def some_rows(chunk: np.ndarray, numbers: np.ndarray, dtype: str) -> np.ndarray:
+    """Return rows of a chunk by their numbers."""
+    return np.asarray(chunk)[numbers].astype(dtype)
 
 
 def split_chunk(chunk: np.ndarray, blocks: np.ndarray, dtype: str) -> dict[int, np.ndarray]:
@@ -37,6 +47,13 @@ def split_chunk(chunk: np.ndarray, blocks: np.ndarray, dtype: str) -> dict[int, 
 def part_of(parts: Any, number: int) -> Any:
     """Return one of the results of a task: what a chunk gives to a block, or that of a cell."""
     return parts[number]
+
+
+def plus(first: Any, second: Any) -> Any:
+    """Return the sum of two arrays, or of two tuples of arrays."""
+    if isinstance(first, tuple):
+        return tuple(map(np.add, first, second))
+    return first + second
 
 
 def assemble(parts: list[np.ndarray], places: np.ndarray, centre: np.ndarray) -> np.ndarray:

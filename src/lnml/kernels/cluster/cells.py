@@ -16,7 +16,7 @@ from sklearn import config_context
 
 from lnml.core.pairs import EdgeScatter, Multipliers, Pattern
 from lnml.kernels.cluster import tiles as _tiles
-from lnml.kernels.cluster.exact import Grid
+from lnml.kernels.cluster.exact import Grid, OuterGrid
 from lnml.kernels.cluster.layout import Cell, ways, with_pairs
 from lnml.kernels.cluster.mapped import MappedBlocks
 from lnml.kernels.cluster.rows import RowMap
@@ -133,7 +133,7 @@ def pair_moment(
     weights: np.ndarray,
     row_map: RowMap,
     exact: bool,
-    grid: Grid,
+    grid: OuterGrid,
 ) -> np.ndarray:
     """V^T Lap(W + W^T) rows, V the rows under a map, on a grid."""
     values, own = rows.mapped(row_map), _cut(weights, pairs)
@@ -219,13 +219,10 @@ class HingeSum(NamedTuple):
         By cell.
     weights : dict of ndarrays
         Sums of slopes for the target pairs of each block.
-    push : ndarray of shape (2, r, d)
-        See :class:`lnml.kernels.cluster.exact.Grid`.
     """
 
     totals: dict[Cell, np.ndarray]
     weights: dict[int, np.ndarray]
-    push: Any
 
 
 @dataclass(frozen=True)
@@ -233,10 +230,10 @@ class HingeAddition:
     """Adds the hinges of the cells of a worker, on the grids of weights and moments."""
 
     weight_grid: Grid
-    moment_grid: Grid
+    moment_grid: OuterGrid
 
-    def __call__(self, cells: list[Cell], parts: Iterable[HingePart]) -> HingeSum:
-        """Return their sum."""
+    def __call__(self, cells: list[Cell], parts: Iterable[HingePart]) -> tuple[Any, HingeSum]:
+        """Return the sum of their moments, (2, r, d) on the grid, and other sums."""
         totals: dict[Cell, np.ndarray] = {}
         weights: dict[int, np.ndarray] = {}
         push: Any = 0.0
@@ -247,43 +244,34 @@ class HingeAddition:
             assert part.push is not None
             push = push + self.moment_grid.split(part.push)
             totals[cell] = part.totals
-        return HingeSum(totals, weights, push)
-
-
-class ScatterSum(NamedTuple):
-    """Scatters of some cells, added up: the matrix has the same bits in any grouping.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (2, d, d)
-        See :class:`lnml.kernels.cluster.exact.Grid`.
-    sizes : dict of ndarrays of shape (3, d)
-        By cell: ``squares``, ``left`` and ``right`` of its scatter.
-    """
-
-    matrix: Any
-    sizes: dict[Cell, np.ndarray]
+        return push, HingeSum(totals, weights)
 
 
 @dataclass(frozen=True)
 class ScatterAddition:
     """Adds the scatters of the cells of a worker: one for each would be much to send."""
 
-    grid: Grid
+    grid: OuterGrid
 
-    def __call__(self, cells: list[Cell], parts: Iterable[EdgeScatter]) -> ScatterSum:
-        """Return their sum."""
+    def __call__(
+        self, cells: list[Cell], parts: Iterable[EdgeScatter]
+    ) -> tuple[Any, dict[Cell, np.ndarray]]:
+        """Return their sum (2, d, d) on the grid, and sizes of each cell.
+
+        Sizes are ``squares``, ``left`` and ``right``, shape (3, d). The matrix has the same bits
+        in any grouping.
+        """
         matrix: Any = 0.0
         sizes = {}
         for cell, part in zip(cells, parts, strict=True):
             matrix = matrix + self.grid.split(part.matrix)
             sizes[cell] = np.stack([part.squares, part.left, part.right])
-        return ScatterSum(matrix, sizes)
+        return matrix, sizes
 
 
-def added(_: list[Cell], parts: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the sum of what cells have put on a grid."""
-    return sum(parts, start=np.zeros(()))
+def added(_: list[Cell], parts: Iterable[np.ndarray]) -> tuple[np.ndarray, None]:
+    """Return the sum of what cells have put on a grid, and nothing else."""
+    return sum(parts, start=np.zeros(())), None
 
 
 def by_cell(cells: list[Cell], parts: Iterable[Any]) -> dict[Cell, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn import get_config
 
-from lnml.kernels.cluster.blocks import part_of
+from lnml.kernels.cluster.blocks import part_of, plus
 from lnml.kernels.cluster.cells import CellTask, run_cells
 from lnml.kernels.cluster.dealing import dealt_out
 from lnml.kernels.cluster.layout import Cell, Layout
@@ -19,6 +19,11 @@ from lnml.kernels.cluster.layout import Cell, Layout
 # How often a wait looks whether there is still a cluster, and how long it may have no workers.
 POLL_SECONDS = 2.0
 PATIENCE_SECONDS = 30.0
+# Matrices of all workers together that the client may receive at once.
+SMALL_BYTES = 2**23
+# How many waits for results there are from one time that the scheduler is told to forget messages
+# to the next. It takes some milliseconds.
+WAITS_BETWEEN = 16
 
 NO_CLIENT = (
     "X is a Dask array, and no cluster is connected. Start one first, for example with\n"
@@ -82,14 +87,16 @@ class Crew:
         self.of_cell: dict[Cell, str] = {}
         self._assigned: Any = None
         self._copies: dict[tuple[str, str], Any] = {}
+        self._waits = 0
 
     def workers(self) -> dict[str, int]:
         """Addresses of the workers that are there now, and their threads."""
         try:
-            known = self.client.scheduler_info(n_workers=-1)["workers"]
-        except TypeError:
-            known = self.client.scheduler_info()["workers"]
-        return {name: int(each["nthreads"]) for name, each in sorted(known.items())}
+            # Not scheduler_info: another thread of Dask asks for it without workers every two
+            # seconds, and either may get what the other has asked for.
+            return dict(sorted(self.client.nthreads().items()))
+        except OSError as error:
+            raise ClusterLost("the scheduler of the cluster is gone: fit again") from error
 
     def assign(self, layout: Layout) -> None:
         """Deal cells out so that work is even and each worker needs few blocks."""
@@ -171,6 +178,48 @@ class Crew:
         groups = self._groups(cells)
         return self._run(task, cells, groups, shared, add, by_block or {})
 
+    def total_matrix(
+        self,
+        task: Callable[..., Any],
+        cells: dict[Cell, CellTask],
+        add: Callable[..., Any],
+        nbytes: int,
+        by_block: dict[str, list[Any]] | None = None,
+        **shared: Any,
+    ) -> tuple[list[Any], Any]:
+        """As :meth:`total`, where ``add`` returns a matrix of ``nbytes`` and something else.
+
+        Large matrices are added up among the workers, so that one comes here; they are on a grid,
+        and have the same bits in any order. The sum is None if there are no cells.
+        """
+        groups = self._groups(cells)
+        if not groups:
+            return [], None
+        both = self._started(task, cells, groups, shared, add, by_block or {})
+        if nbytes * len(groups) <= SMALL_BYTES:
+            # Fewer tasks.
+            results = self.results(both)
+            matrices = [matrix for matrix, _ in results]
+            return [other for _, other in results], sum(matrices[1:], start=matrices[0])
+        others = [self.submit(part_of, each, 1) for each in both]
+        matrix = self.added(self.submit(part_of, each, 0) for each in both)
+        # From here on the workers need not keep both parts.
+        del both
+        *found, total = self.results([*others, matrix])
+        return found, total
+
+    def added(self, futures: Iterable[Any]) -> Any:
+        """Return the future of a sum, made among the workers in the order of the terms.
+
+        The client would hold all of its terms at once.
+        """
+        terms = list(futures)
+        while len(terms) > 1:
+            pairs = zip(terms[::2], terms[1::2], strict=False)
+            rest = terms[-1:] if len(terms) % 2 else []
+            terms = [self.submit(plus, *pair) for pair in pairs] + rest
+        return terms[0]
+
     def _groups(self, cells: Iterable[Cell]) -> list[list[Cell]]:
         """Cells of each worker."""
         by_worker: dict[str, list[Cell]] = {}
@@ -187,13 +236,25 @@ class Crew:
         add: Callable[..., Any] | None = None,
         by_block: dict[str, list[Any]] | None = None,
     ) -> list[Any]:
-        """Run a task for the cells of each worker."""
+        """Run a task for the cells of each worker; return the results."""
+        return self.results(self._started(task, cells, groups, shared, add, by_block or {}))
+
+    def _started(
+        self,
+        task: Callable[..., Any],
+        cells: dict[Cell, CellTask],
+        groups: list[list[Cell]],
+        shared: dict[str, Any],
+        add: Callable[..., Any] | None,
+        by_block: dict[str, list[Any]],
+    ) -> list[Any]:
+        """Start a task for the cells of each worker; return their futures."""
         futures = []
         for group in groups:
             blocks = sorted({block for cell in group for block in cell})
-            given = {name: {b: each[b] for b in blocks} for name, each in (by_block or {}).items()}
+            given = {name: {b: each[b] for b in blocks} for name, each in by_block.items()}
             futures.append(self._start(task, cells, group, shared | given, add))
-        return self.results(futures)
+        return futures
 
     def _start(
         self,
@@ -224,6 +285,7 @@ class Crew:
                     for future in futures:
                         # Now, not when they are collected: results take memory on the workers.
                         future.release()
+                    self._forget_messages()
                     return found
             except TimeoutError:
                 pass
@@ -244,6 +306,19 @@ class Crew:
                     "the cluster has no workers any more, or its scheduler does not answer: "
                     "fit again"
                 )
+
+    def _forget_messages(self) -> None:
+        """Let Dask forget what was sent: its logs may take more memory than the rows.
+
+        Each connection keeps its last thousand messages, with arguments of tasks, unless they
+        are longer than a megabyte (docs/cluster.md).
+        """
+        self._waits += 1
+        # A cluster that is lost is noticed by the next wait.
+        with suppress(Exception):
+            self.client.scheduler_comm.recent_message_log.clear()
+            if self._waits % WAITS_BETWEEN == 0:
+                self.client.run_on_scheduler(forget_messages)
 
     def tell(self, task: Callable[[], None]) -> None:
         """Run something on all workers that are there; a cluster that is lost needs it no more."""
@@ -268,6 +343,13 @@ def _without_frames(error: BaseException | None) -> BaseException:
         return copy(error).with_traceback(None)
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def forget_messages(dask_scheduler: Any) -> None:
+    """Empty the logs of the messages that a scheduler has sent; runs there."""
+    for connected in (dask_scheduler.stream_comms, dask_scheduler.client_comms):
+        for comm in connected.values():
+            comm.recent_message_log.clear()
 
 
 def same(value: Any) -> Any:

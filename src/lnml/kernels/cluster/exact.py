@@ -52,13 +52,49 @@ class Grid(NamedTuple):
         rest = np.ldexp(np.rint(np.ldexp(values - coarse, -self.fine)), self.fine)
         return np.stack([coarse, rest])
 
-    def lost(self, n_terms: int) -> np.ndarray:
+
+class OuterGrid(NamedTuple):
+    """The grid of matrices whose entries (c, k) are bounded by products: much less to send.
+
+    Attributes
+    ----------
+    left, right : ndarrays of shapes (r,), (d,)
+        Logarithms of the factors, to base two.
+    log_weight : float
+        That of a factor of all entries.
+    n_terms : int
+        Number of terms of a sum.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    log_weight: float
+    n_terms: int
+
+    @classmethod
+    def of(cls, left: np.ndarray, right: np.ndarray, weight: float, n_terms: int) -> OuterGrid:
+        """Return the grid for terms that sum up to weight * left_c * right_k at most."""
+        with np.errstate(divide="ignore"):
+            return cls(np.log2(left), np.log2(right), float(np.log2(weight)), n_terms)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a matrix on the grid."""
+        return 16 * self.left.size * self.right.size
+
+    def split(self, values: np.ndarray) -> np.ndarray:
+        """See :meth:`Grid.split`."""
+        bound = self.left[:, None] + self.right + self.log_weight
+        return Grid.of(bound, self.n_terms).split(values)
+
+    def lost(self) -> np.ndarray:
         """Bound what entry (c, k) of a sum of :meth:`split` terms has lost, by a_c * a_k.
 
-        The bound of the grid must be such a product itself: units, rounded up to powers of two,
-        are at most twice the root of those of (c, c) and (k, k).
+        Left and right factors must be the same: units, rounded up to powers of two, are at most
+        twice the root of those of (c, c) and (k, k).
         """
-        return np.sqrt(np.ldexp(float(n_terms), np.diagonal(self.fine)))
+        fine = Grid.of(self.left + self.right + self.log_weight, self.n_terms).fine
+        return np.sqrt(np.ldexp(float(self.n_terms), fine))
 
 
 def joined(parts: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster.crew import Crew, current_client
-from lnml.kernels.cluster.placing import check_chunks, row_chunks
+from lnml.kernels.cluster.placing import checked_facts, row_chunks
 from lnml.kernels.cluster.rows import RowMap
 
 
@@ -27,10 +27,7 @@ class Given:
         self.width, self.dtype = X.shape[1], X.dtype
         self.crew = Crew(current_client())
         self.chunks = row_chunks(self.crew, X)
-        facts = self.crew.results(
-            self.crew.submit(_blocks.chunk_facts, chunk) for chunk in self.chunks
-        )
-        check_chunks(facts, n_rows)
+        facts = checked_facts(self.crew, self.chunks, X, n_rows)
         self.sizes = [int(each["n"]) for each in facts]
 
     def array(self) -> Any:
@@ -49,16 +46,16 @@ class Given:
         filled = [
             (chunk, wide, part) for chunk, part in zip(self.chunks, own, strict=True) if part.size
         ]
-        totals = self.crew.results(
+        total = self.crew.added(
             self.crew.submit(_blocks.class_totals, *each, counts.size) for each in filled
         )
-        means = np.sum(totals, axis=0) / counts[:, None]
-        scatters = self.crew.results(
+        means = self.crew.results([total])[0] / counts[:, None]
+        scatter = self.crew.added(
             self.crew.submit(_blocks.around_means, *each, means, np.ones(n), np.ones(n))
             for each in filled
             for n in (each[2].size,)
         )
-        return counts, means, np.sum([scatter for scatter, _ in scatters], axis=0)
+        return counts, means, self.crew.results([scatter])[0][0]
 
 
 def gathered(X: Any) -> np.ndarray:

@@ -93,22 +93,22 @@ class Layout:
         keys = first * self.n_blocks + second
         order = np.argsort(keys, kind="stable")
         cuts = np.flatnonzero(np.diff(keys[order])) + 1
-        halves: dict[Cell, tuple[np.ndarray, Pattern]] = {}
+        halves: dict[Cell, np.ndarray] = {}
         for places in np.split(order, cuts) if order.size else []:
-            a, b = int(first[places[0]]), int(second[places[0]])
-            counts = np.bincount(rows[places] - self.edges[a], minlength=self.size(a))
-            indices = (partners[places] - self.edges[b]).astype(np.int32)
-            halves[a, b] = places, Pattern(offsets(counts), indices)
+            halves[int(first[places[0]]), int(second[places[0]])] = places
         found = {}
         for cell in sorted({(min(key), max(key)) for key in halves}):
-            parts = [halves.get(way) or self._no_pairs(way[0]) for way in ways(cell)]
-            places = np.concatenate([part[0] for part in parts])
-            found[cell] = CellPairs(places, [part[1] for part in parts])
+            parts = [halves.get(way, np.zeros(0, np.int64)) for way in ways(cell)]
+            ends = [
+                (
+                    (rows[own] - self.edges[a]).astype(np.int32),
+                    (partners[own] - self.edges[b]).astype(np.int32),
+                )
+                for (a, b), own in zip(ways(cell), parts, strict=True)
+            ]
+            sizes = [self.size(a) for a, _ in ways(cell)]
+            found[cell] = CellPairs(np.concatenate(parts), ends, sizes)
         return found
-
-    def _no_pairs(self, block: int) -> tuple[np.ndarray, Pattern]:
-        empty = Pattern(np.zeros(self.size(block) + 1, np.int64), np.zeros(0, np.int32))
-        return np.zeros(0, np.int64), empty
 
 
 class CellPairs(NamedTuple):
@@ -118,13 +118,27 @@ class CellPairs(NamedTuple):
     ----------
     places : ndarray of int
         Where they stand in the pattern they come from, half by half.
-    halves : list of Pattern
-        The same pairs, by the :func:`ways` of the cell: rows are those of one block, partners
-        are numbered in the other.
+    ends : list of pairs of ndarrays of int
+        Rows and partners by the :func:`ways` of the cell: rows are those of one block, in rising
+        order, partners are numbered in the other.
+    sizes : list of int
+        Number of rows of the block that has the rows.
     """
 
     places: np.ndarray
-    halves: list[Pattern]
+    ends: list[tuple[np.ndarray, np.ndarray]]
+    sizes: list[int]
+
+
+def listed(ends: list[tuple[np.ndarray, np.ndarray]], sizes: list[int]) -> list[Pattern]:
+    """Return the pairs of a cell in lists of rows, by ways; see :class:`CellPairs`.
+
+    Most rows have no pairs in most cells: where the lists begin takes more than their ends.
+    """
+    return [
+        Pattern(offsets(np.bincount(rows, minlength=size)), partners)
+        for (rows, partners), size in zip(ends, sizes, strict=True)
+    ]
 
 
 def ways(cell: Cell) -> list[Cell]:

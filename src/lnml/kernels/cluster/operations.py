@@ -24,10 +24,10 @@ from lnml.core.points import Columns, Embedding, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.cluster import blocks as _blocks
 from lnml.kernels.cluster import cells as _cells
-from lnml.kernels.cluster.crew import Crew, current_client, outside_of_tasks, same
-from lnml.kernels.cluster.exact import Grid
+from lnml.kernels.cluster.crew import Crew, current_client, outside_of_tasks
+from lnml.kernels.cluster.exact import OuterGrid
 from lnml.kernels.cluster.exact import joined as joined_parts
-from lnml.kernels.cluster.layout import Cell, Layout
+from lnml.kernels.cluster.layout import Cell, Layout, listed
 from lnml.kernels.cluster.patterns import CellMultipliers, HostPairs, joined
 from lnml.kernels.cluster.placing import Placed
 from lnml.kernels.cluster.rows import ClusterRows, RowMap
@@ -126,10 +126,23 @@ class RowOperations(Kernels):
         map: RowMap | None = None,
     ) -> list[Any]:
         """Run a task for every block, with one argument of each list."""
-        return self.crew.results(
-            self.crew.submit(task, block, map or rows.map, *own, cell=(b, b))
-            for b, (block, *own) in enumerate(zip(rows.blocks, *given, strict=True))
-        )
+        return self.crew.results(self._of_blocks(task, rows, *given, map=map))
+
+    def _sum_of_blocks(
+        self,
+        task: Callable[..., Any],
+        rows: ClusterRows,
+        *given: list[Any],
+        map: RowMap | None = None,
+    ) -> Any:
+        """Return the sum of what a task has for every block, added up on the workers."""
+        return self.crew.results([self.crew.added(self._of_blocks(task, rows, *given, map=map))])[0]
+
+    def _of_blocks(
+        self, task: Callable[..., Any], rows: ClusterRows, *given: list[Any], map: RowMap | None
+    ) -> Iterator[Any]:
+        for b, (block, *own) in enumerate(zip(rows.blocks, *given, strict=True)):
+            yield self.crew.submit(task, block, map or rows.map, *own, cell=(b, b))
 
     def mapped(
         self,
@@ -157,18 +170,16 @@ class RowOperations(Kernels):
         of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
         factors = row_factors(weights[0], weights[1], of_class)
         own = self.codes
-        totals = self._by_block(
+        total = self._sum_of_blocks(
             _blocks.class_totals, points.data, own, [sizes.size] * layout.n_blocks
         )
-        total = np.sum(totals, axis=0)
         means = total / np.maximum(sizes, 1)[:, None]
         per_block = (
             [each[layout.rows(b)] for b in range(layout.n_blocks)] for each in (factors, weights[1])
         )
-        parts = self._by_block(
+        inner, linear = self._sum_of_blocks(
             _blocks.around_means, points.data, own, [means] * layout.n_blocks, *per_block
         )
-        inner, linear = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
         if other is not None:
             seen = means - total.sum(axis=0) / points.n_rows
             inner = inner + between_classes(ClassSums(seen, sums[1], linear), sizes)
@@ -187,18 +198,20 @@ class RowOperations(Kernels):
                 for cell, own in pairs.cells.items()
             }
             reach = 2.0 * points.data.map.reach(points.data.columns)
-            grid = _scatter_grid(reach, float(np.abs(weights).sum()), len(cells))
-            parts, sizes = np.zeros((2, d, d)), {}
+            grid = OuterGrid.of(reach, reach, float(np.abs(weights).sum()), len(cells))
             add = _cells.ScatterAddition(grid)
-            for part in self.crew.total(_cells.pair_scatter, cells, add, row_map=points.data.map):
-                parts += part.matrix
-                sizes.update(part.sizes)
-            matrix += joined_parts(parts)
+            sizes, total = self.crew.total_matrix(
+                _cells.pair_scatter, cells, add, grid.nbytes, row_map=points.data.map
+            )
+            if total is None:
+                continue
+            matrix += joined_parts(total)
+            by_cell = {cell: own for each in sizes for cell, own in each.items()}
             for cell in cells:
-                squares += sizes[cell][0]
-                left += np.square(sizes[cell][1])
-                right += np.square(sizes[cell][2])
-            lost = np.where(reach > 0.0, np.square(grid.lost(len(cells))), 0.0)
+                squares += by_cell[cell][0]
+                left += np.square(by_cell[cell][1])
+                right += np.square(by_cell[cell][2])
+            lost = np.where(reach > 0.0, np.square(grid.lost()), 0.0)
             left, right = left + lost, right + lost
         # Sums of products of bounds are at most products of their lengths. The two parts of each
         # grid are added, and those of two edges.
@@ -274,30 +287,20 @@ class RowOperations(Kernels):
             out[known.cells[cell].places] = found
         return row_maximum(out, known) if longest else out
 
-    def _moment_grid(self, rows: ClusterRows, left: RowMap, weight: float) -> Grid:
+    def _moment_grid(self, rows: ClusterRows, left: RowMap, weight: float) -> OuterGrid:
         """Return the grid for sums of weight * (v_i - v_j)^T (x_i - x_j), given their weight.
 
         Each entry has its own: columns may differ in scale by many powers of ten.
         """
-        with np.errstate(divide="ignore"):
-            values, columns = (
-                np.log2(2.0 * each) for each in (left.reach(rows.columns), rows.columns)
-            )
-            bound = values[:, None] + columns + np.log2(weight)
-        return Grid.of(bound, 2 * len(self.layout.cells))
+        reach = 2.0 * left.reach(rows.columns), 2.0 * rows.columns
+        return OuterGrid.of(*reach, weight, 2 * len(self.layout.cells))
 
     def _placed(self, pairs: HostPairs, cell: Cell) -> Any:
         """Pairs of a cell on a worker; they are sent once."""
         if cell not in pairs.placed:
-            pairs.placed[cell] = self.crew.submit(same, pairs.cells[cell].halves, cell=cell)
+            own = pairs.cells[cell]
+            pairs.placed[cell] = self.crew.submit(listed, own.ends, own.sizes, cell=cell)
         return pairs.placed[cell]
-
-
-def _scatter_grid(reach: np.ndarray, weight: float, n_terms: int) -> Grid:
-    """Return the grid for sums of weight * v v^T, |v_c| <= reach_c, given the sum of |weights|."""
-    with np.errstate(divide="ignore"):
-        sizes = np.log2(reach)
-        return Grid.of(sizes[:, None] + sizes + np.log2(weight), n_terms)
 
 
 def _merge(

@@ -45,10 +45,9 @@ class Placed:
     """
 
     def __init__(self, crew: Crew, X: Any, layout: Layout, order: np.ndarray | None) -> None:
+        self.dtype = placed_type(X)
         chunks = row_chunks(crew, X)
-        facts = crew.results([crew.submit(_blocks.chunk_facts, chunk) for chunk in chunks])
-        check_chunks(facts, layout.n_rows)
-        self.dtype: np.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        facts = checked_facts(crew, chunks, X, layout.n_rows)
         filled = [each for each in facts if each["n"]]
         ends = np.stack(
             [
@@ -56,8 +55,7 @@ class Placed:
                 np.max([each["highest"] for each in filled], axis=0),
             ]
         ).astype(self.dtype)
-        sample = np.concatenate([each["sample"] for each in filled]).astype(self.dtype)
-        some = sample[:: max(1, len(sample) // SAMPLE)]
+        some = self._some_rows(crew, chunks, facts)
         self.rounding: np.ndarray | None = None
         centre = np.zeros(ends.shape[1], self.dtype)
         if order is not None:
@@ -65,12 +63,25 @@ class Placed:
             middle = np.median(np.abs(some), axis=0)
             unit = 0.5 * float(np.finfo(self.dtype.name).eps)
             self.rounding = unit * np.stack([np.abs(ends).max(axis=0), middle]).astype(np.float64)
-            centre = common_offset(ends, sample[0])
+            centre = common_offset(ends, some[0])
         else:
             order = np.arange(layout.n_rows)
         self.columns = np.abs(ends - centre).max(axis=0).astype(np.float64)
         self.sample = (some - centre).astype(np.float64)
         self.blocks = self._assemble(crew, chunks, facts, layout, order, centre)
+
+    def _some_rows(self, crew: Crew, chunks: list[Any], facts: list[dict[str, Any]]) -> np.ndarray:
+        """Return a few rows, at even distances: they do not depend on the chunks."""
+        ends = np.cumsum([each["n"] for each in facts])
+        numbers = np.arange(0, ends[-1], max(1, ends[-1] // SAMPLE))
+        own = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
+        starts = np.append(0, ends[:-1])
+        picked = crew.results(
+            crew.submit(_blocks.some_rows, chunk, mine - start, self.dtype.str)
+            for chunk, mine, start in zip(chunks, own, starts, strict=True)
+            if mine.size
+        )
+        return np.concatenate(picked)
 
     def _assemble(
         self,
@@ -123,6 +134,19 @@ def row_chunks(crew: Crew, X: Any) -> list[Any]:
     return list(crew.client.compute(list(X.to_delayed().ravel())))
 
 
+def placed_type(X: Any) -> np.dtype:
+    """Return the type of float that the rows of a Dask array are placed in."""
+    return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def checked_facts(crew: Crew, chunks: list[Any], X: Any, n_rows: int) -> list[dict[str, Any]]:
+    """Return what is known of each chunk of a Dask array, or say what is wrong with it."""
+    kind = placed_type(X).str
+    facts = crew.results(crew.submit(_blocks.chunk_facts, chunk, kind) for chunk in chunks)
+    check_chunks(facts, n_rows, X.shape[1])
+    return facts
+
+
 def check_range(ends: np.ndarray) -> None:
     """Refuse columns (lowest and highest values, shape (2, d)) that cannot be learned from."""
     if (ends[0] == ends[1]).all():
@@ -131,13 +155,14 @@ def check_range(ends: np.ndarray) -> None:
     refuse_spreads("X", ends[1].astype(np.float64) - ends[0])
 
 
-def check_chunks(facts: list[dict[str, Any]], n_rows: int) -> None:
-    """Refuse rows that cannot be learned from."""
+def check_chunks(facts: list[dict[str, Any]], n_rows: int, n_columns: int) -> None:
+    """Refuse rows that cannot be learned from, or are not what their Dask array says."""
     found = sum(each["n"] for each in facts)
     if found != n_rows:
         raise ValueError(f"X has {found} rows and y has {n_rows}: give one label for each row")
-    if len(widths := {each["width"] for each in facts if each["n"]}) > 1:
-        raise ValueError(f"chunks of X have different numbers of columns: {sorted(widths)}")
+    widths = {each["width"] for each in facts if each["n"]}
+    if widths != {n_columns}:
+        raise ValueError(f"X should have {n_columns} columns, and its chunks have {sorted(widths)}")
     bad = [number for number, each in enumerate(facts) if not each["finite"]]
     if bad:
         raise ValueError(

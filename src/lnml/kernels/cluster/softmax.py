@@ -160,15 +160,15 @@ class SoftmaxOperations(RowOperations):
         cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
         cut = [each.T for each in layout.by_block(near.T)]
         by_block: dict[str, list[Any]] = {"classes": self.classes, "factors": cut}
-        parts = self.crew.total(
-            _cells.moment_cell, cells, added, by_block, row_map=row_map, full=full, grid=grid
+        given = {"row_map": row_map, "full": full, "grid": grid}
+        _, parts = self.crew.total_matrix(
+            _cells.moment_cell, cells, added, grid.nbytes, by_block, **given
         )
-        total = joined(np.sum(parts, axis=0))
+        total = joined(parts)
         if weights.far is not None:
             wide, count = self._map(embedding, "float64"), layout.n_blocks
             own = [factors[:, weights.far[0].numbers]] * count, [full] * count
-            for part in self._by_block(_cells.far_moment, rows, weights.far, *own, map=wide):
-                total += part
+            total += self._sum_of_blocks(_cells.far_moment, rows, weights.far, *own, map=wide)
         matrix = embedding.points.data.map.matrix
         return in_columns(total, matrix, both=full)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lnml.kernels.cluster.cells import CellRows, ClassCounts, worker_tiles
-from lnml.kernels.cluster.exact import Grid
+from lnml.kernels.cluster.exact import OuterGrid
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.softmax_tiles import UNIT
 
@@ -28,7 +28,7 @@ def moment_cell(
     factors: dict[int, np.ndarray],
     row_map: RowMap,
     full: bool,
-    grid: Grid,
+    grid: OuterGrid,
 ) -> np.ndarray:
     """V^T Lap(S) rows, S_ij = (factor_i + factor_j) times the weight of the pair, on a grid.
 
