@@ -17,7 +17,7 @@ from lnml.core.text import memory_text
 TILE_SHARE = 0.1
 LARGEST_TILE = 2**32
 # Share that the candidate pairs of a working set may take, and what one of them takes.
-PAIR_SHARE = 0.2
+PAIR_SHARE = 0.6
 PAIR_BYTES = 100
 # Copies of the data without which no fit can start: sorted, scaled, conditioned, embedded.
 DATA_COPIES = 4
