@@ -196,7 +196,7 @@ class TorchKernels(Kernels):
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         working = as_working_set(working, self.device)
-        return _hinge.Triplets.of(embedding, working, 0, self.room).slopes(gamma)
+        return _hinge.Triplets.of(embedding.coordinates, working, 0, self.room).slopes(gamma)
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> torch.Tensor:
         radius = to_tensor(radius, self.device, torch.float64)

@@ -24,10 +24,11 @@ _NORMS = 3
 SMALL = 80_000
 # Widths of products over leading coordinates.
 WIDTHS = (32, 64, 128)
-# Cost of a pair, and of a coordinate of a pair that passes, in units of one column of the product
-# (measured, docs/gpu.md).
-PAIR_COST = 60.0
-VERIFY_COST = 900.0
+# Cost of a pair, of one in a wider product, and of a coordinate of a pair that passes, in units
+# of one column of the product (measured, docs/gpu.md).
+PAIR_COST = 190.0
+WIDE_COST = 350.0
+VERIFY_COST = 1500.0
 _SAMPLE_ROWS, _SAMPLE_COLUMNS = 256, 4096
 # What a rotation changes, relative to the length of a row: many times its rounding.
 _ROTATION = 2.0**-38
@@ -125,7 +126,8 @@ def _leading_axes(
         shares.append((near & other).double().mean())
     passing = torch.stack(shares).cpu().numpy()
     widths = -(-(np.array(kept) + _NORMS) // PRODUCT_DEPTH) * PRODUCT_DEPTH
-    best = int(np.argmin(PAIR_COST + widths + VERIFY_COST * r * passing))
+    costs = np.where(np.isin(widths, WIDTHS), PAIR_COST, WIDE_COST) + widths
+    best = int(np.argmin(costs + VERIFY_COST * r * passing))
     return None if kept[best] == r else axes[:, : kept[best]].contiguous()
 
 
