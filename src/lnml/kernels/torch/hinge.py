@@ -67,12 +67,12 @@ class Triplets:
         self.table[targets.rows, targets.slots] = target_distances
 
     @classmethod
-    def of(cls, z: torch.Tensor, working: TorchWorkingSet, first_row: int, room: int) -> Triplets:
+    def of(cls, z: torch.Tensor, working: TorchWorkingSet, room: int) -> Triplets:
         """Return the triplets of a working set at some coordinates."""
         targets = working.targets
-        lengths = pattern_distances(z, targets, first_row, room)
+        lengths = pattern_distances(z, targets, 0, room)
         previous = working.aligned_multipliers(z.dtype)
-        return cls(z, targets, lengths, working.candidates, previous, room, first_row)
+        return cls(z, targets, lengths, working.candidates, previous, room)
 
     def candidate_distances(self) -> torch.Tensor:
         """Squared distance of every candidate pair."""
@@ -123,15 +123,19 @@ def hinge(
     gamma: float,
     moment: str,
     room: int,
-    first_row: int = 0,
+    *,
+    again: bool = False,
 ) -> Hinge:
-    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`.
+
+    ``again`` says that the same triplets may be looked at again, under other metrics.
+    """
     if moment:
         # Joined first: that takes most memory, and the weights are not there yet.
         graph = working.joined.graph
-    if moment == "coordinates" and working.candidates.size <= MOST_REPLAYED:
-        return _replayed(embedding, working, gamma, room, first_row)
-    triplets = Triplets.of(embedding.coordinates, working, first_row, room)
+    if again and moment == "coordinates" and working.candidates.size <= MOST_REPLAYED:
+        return _replayed(embedding, working, gamma, room)
+    triplets = Triplets.of(embedding.coordinates, working, room)
     sums, found = triplets.sums(gamma), None
     if moment:
         data = embedding.points.data
@@ -142,18 +146,16 @@ def hinge(
     return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
 
 
-def _replayed(
-    embedding: Embedding, working: TorchWorkingSet, gamma: float, room: int, first_row: int
-) -> Hinge:
+def _replayed(embedding: Embedding, working: TorchWorkingSet, gamma: float, room: int) -> Hinge:
     """Return sums and the moment of the coordinates, which a solver asks for again and again."""
 
     def evaluate(z: torch.Tensor, data: torch.Tensor) -> torch.Tensor:
-        sums = Triplets.of(z, working, first_row, room).sums(gamma)
+        sums = Triplets.of(z, working, room).sums(gamma)
         moved = laplacian(working.joined.graph, joint_weights(sums), z, room)
         return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])
 
     z, data = embedding.coordinates, embedding.points.data
-    found = to_numpy(working.replay(evaluate, (z, data), (gamma, room, first_row)))
+    found = to_numpy(working.replay(evaluate, (z, data), (gamma, room)))
     smoothed, exact, slope_sum, n_active = found[:4].tolist()
     moment = found[4:].reshape(z.shape[1], data.shape[1])
     return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)
