@@ -75,7 +75,7 @@ def estimate_memory(
     how many impostors are within reach of a row, and only the data tell that. Without
     ``data`` a typical number is taken; on classes that hardly differ, a fit can take several
     times as much (benchmarks/results/memory.md). A fit never keeps more impostors
-    than fit scikit-learn's ``working_memory``, or a fifth of a GPU's free memory: beside the
+    than fit scikit-learn's ``working_memory``, or 0.6 of a GPU's free memory: beside the
     copies of the data, 1.5 times ``working_memory`` is the most that it takes. If it would
     need more, it finds impostors again and again, a few rows at a time (docs/lmnn.md); on a
     cluster it raises a MemoryError.

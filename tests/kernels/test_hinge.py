@@ -3,7 +3,7 @@
 import numpy as np
 import oracles
 import pytest
-from devices import host_kernels, room_for
+from devices import device_kernels, host_kernels, room_for
 from oracles import nearest_targets, other_class, same_class, smoothed_hinge, squared_distances
 from toy_data import class_start, embedded, neighborhoods, pattern_matrix, sorted_blobs
 
@@ -133,6 +133,26 @@ def test_with_multipliers(seed, gamma):
     multipliers, by_triplet = some_multipliers(targets, y, seed)
     working = WorkingSet(targets, candidates, multipliers)
     assert_hinge(kernels, embedding, working, D, gamma, by_triplet)
+
+
+@pytest.mark.one_machine
+@pytest.mark.parametrize("gamma", [0.0, 0.3])
+def test_a_working_set_is_evaluated_again_and_again(gamma):
+    """A GPU records the first evaluations and repeats them for other coordinates."""
+    Z, y = sorted_blobs(0, SIZES, 3)
+    D = squared_distances(Z)
+    targets, candidates = some_targets(D, y, 0), some_candidates(y, 0)
+    multipliers, _ = some_multipliers(targets, y, 0)
+    kernels = device_kernels()
+    points = kernels.points(Z.astype(np.float32), class_start(y))
+    working = kernels.working_set(targets, candidates, multipliers)
+    for size in (0.5, 0.7, 0.9, 1.1):
+        embedding = kernels.embed(points, size * np.eye(3))
+        found = kernels.hinge(embedding, working, gamma, moment="coordinates")
+        anew = kernels.working_set(targets, candidates, multipliers)
+        expected = kernels.hinge(embedding, anew, gamma, moment="coordinates")
+        np.testing.assert_array_equal(found.moment, expected.moment)
+        assert found[:4] == expected[:4]
 
 
 def test_float32_sums_in_float64():

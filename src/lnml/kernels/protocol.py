@@ -151,7 +151,8 @@ class Kernels(Protocol):
 
         ``known`` was made at this metric, and is returned if it reaches as far as is
         ``needed``, by default the radius. If ``limited``,
-        more pairs than there is room for raise :class:`lnml.core.pairs.TooManyPairs`.
+        more pairs than there is room for raise :class:`lnml.core.pairs.TooManyPairs`. There may
+        be less room for a search that looks further than is ``needed``.
         """
 
     def working_set(

@@ -9,6 +9,7 @@ solvers need ten times fewer steps in these. See docs/lmnn.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,6 +21,7 @@ from lnml.objectives.scatter import (
     CONSTANT,
     ColumnUnits,
     PullScatter,
+    Spread,
     TotalScatter,
     polished,
     total_scatter,
@@ -93,8 +95,51 @@ def ideal_pull(points: Points, targets: Pattern | None) -> Edge | np.ndarray:
     return class_pull(points) if targets is None else Edge(targets, shared=True)
 
 
+class RowSpan:
+    """What whitening asks of the rows alone: the same for all target pairs.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        The device.
+    points : Points
+        The data as given, n x d.
+    """
+
+    def __init__(self, kernels: Kernels, points: Points) -> None:
+        self.kernels, self.points = kernels, points
+        self._basis: tuple[np.ndarray, int] | None = None
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How the values of the columns lie."""
+        return Spread.of(self.kernels, self.points)
+
+    def units(self) -> ColumnUnits:
+        """Return the columns in units of their spread; made anew, since it holds all rows."""
+        return ColumnUnits.of(self.kernels, self.points, self.spread)
+
+    def basis(self, units: ColumnUnits) -> tuple[np.ndarray, int]:
+        """Return the directions (d x e) in which rows differ, and how many are large."""
+        if self._basis is None:
+            self._basis = self._varying(units)
+        return self._basis
+
+    def _varying(self, units: ColumnUnits) -> tuple[np.ndarray, int]:
+        columns = np.eye(self.points.n_features)[:, np.isfinite(units.scale)]
+        varying = whitened(TotalScatter(self.kernels, units), columns, columns.shape[1])
+        # Rows do not differ there, so it changes nothing, and the inverse becomes simple.
+        left_out = np.linalg.qr(varying.without)[0]
+        basis = varying.directions - left_out @ (left_out.T @ varying.directions)
+        return basis, varying.n_coarse
+
+
 def whiten_pull(
-    kernels: Kernels, points: Points, pull: Edge | np.ndarray, ridge: float = 0.0
+    kernels: Kernels,
+    points: Points,
+    pull: Edge | np.ndarray,
+    ridge: float = 0.0,
+    span: RowSpan | None = None,
 ) -> Conditioning:
     """Coordinates in which the weighted pull scatter, plus a ridge, is the identity.
 
@@ -108,18 +153,16 @@ def whiten_pull(
         Target pairs with weights; or the weight of all pairs of each class.
     ridge : float
         Multiple of the identity, in the columns as given, that is added to the scatter.
+    span : RowSpan, optional
+        What is known of these points from other target pairs.
     """
-    units = ColumnUnits.of(kernels, points)
+    span = span or RowSpan(kernels, points)
+    units = span.units()
     if ridge > 0.0:
         return _whiten_ridge(kernels, units, PullScatter(kernels, units, pull), ridge)
-    total = TotalScatter(kernels, units)
-    columns = np.eye(points.n_features)[:, np.isfinite(units.scale)]
-    varying = whitened(total, columns, columns.shape[1])
-    # Rows do not differ there, so it changes nothing, and the inverse becomes simple.
-    left_out = np.linalg.qr(varying.without)[0]
-    basis = varying.directions - left_out @ (left_out.T @ varying.directions)
+    basis, n_coarse = span.basis(units)
     scatter = PullScatter(kernels, units, pull)
-    found = whitened(scatter, basis, varying.n_coarse)
+    found = whitened(scatter, basis, n_coarse)
     pulled = found.directions
     if pulled.shape[1] > found.n_coarse:
         pulled = polished(scatter, pulled)

@@ -8,7 +8,7 @@ from lnml.core.pairs import Edge, Pattern
 from lnml.core.solution import Certificate, DualPoint, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
-from lnml.objectives.conditioning import Conditioning, for_proof, whiten_pull
+from lnml.objectives.conditioning import Conditioning, RowSpan, for_proof, whiten_pull
 from lnml.objectives.large_proof import inside, prove_large
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.mixture import RecentPoints
@@ -48,6 +48,7 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
     ) -> None:
         super().__init__(training, push_weight, 1.0 - push_weight)
         self.ridge = Ridge.of(training, trace_penalty, training.n_target_pairs)
+        self.span = RowSpan(training.kernels, training.points)
 
     def free_term(self, components: np.ndarray) -> float:
         """Return the trace penalty: every other term depends on the target pairs."""
@@ -61,7 +62,7 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
     def penalised(self, targets: Pattern, ridge: Ridge) -> LMNNTask:
         """See :class:`lnml.objectives.trace.PenalisedObjective`."""
         kernels, points = self.training.kernels, self.training.points
-        conditioning = whiten_pull(kernels, points, Edge(targets), ridge.weight)
+        conditioning = whiten_pull(kernels, points, Edge(targets), ridge.weight, self.span)
         return LMNNTask(
             kernels, conditioning, targets, self.hinge_weight, self.impostors, ridge.weight
         )

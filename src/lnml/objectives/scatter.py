@@ -25,6 +25,27 @@ OUTLYING = 1e4
 CONSTANT = 4.0
 
 
+class Spread(NamedTuple):
+    """How the values of the columns lie.
+
+    Attributes
+    ----------
+    columns : Columns
+        Their means, spreads and ranges.
+    outliers : bool
+        Whether a column has values so far away that they hide the differences of the others.
+    """
+
+    columns: Columns
+    outliers: bool
+
+    @classmethod
+    def of(cls, kernels: Kernels, points: Points) -> Self:
+        """Measure the columns."""
+        columns = kernels.columns(points)
+        return cls(columns, _has_outliers(kernels, points, columns))
+
+
 class ColumnUnits(NamedTuple):
     """Columns in units of their spread.
 
@@ -52,10 +73,10 @@ class ColumnUnits(NamedTuple):
     rounding: np.ndarray
 
     @classmethod
-    def of(cls, kernels: Kernels, points: Points) -> Self:
-        """Measure the columns; rows that float32 cannot standardise become float64."""
-        columns = kernels.columns(points)
-        if points.dtype == np.float32 and _has_outliers(kernels, points, columns):
+    def of(cls, kernels: Kernels, points: Points, spread: Spread | None = None) -> Self:
+        """Rows that float32 cannot standardise become float64. A known spread saves work."""
+        columns, outliers = spread or Spread.of(kernels, points)
+        if points.dtype == np.float32 and outliers:
             points = kernels.mapped(points, wide=True)
         # Compares the values: the spread of a constant column may be non-zero by rounding.
         constant = columns.highest == columns.lowest

@@ -196,12 +196,14 @@ class TripletTask(Task, ABC):
         None if there is no room at all.
         """
         known, self.known = self.known, None
-        for factor in (margin, 1.0):
-            try:
-                further = factor * radius
-                return self.kernels.within(embedding, further, known=known, needed=radius)
-            except TooManyPairs as error:
-                most = error.most
+        try:
+            return self.kernels.within(embedding, margin * radius, known=known, needed=radius)
+        except TooManyPairs:
+            pass
+        try:
+            return self.kernels.within(embedding, radius, known=known)
+        except TooManyPairs as error:
+            most = error.most
         if not self.kernels.remote:
             return None
         raise MemoryError(

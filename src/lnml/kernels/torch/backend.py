@@ -150,21 +150,22 @@ class TorchKernels(Kernels):
         needed: Any = None,
         limited: bool = True,
     ) -> Search:
-        radius, needed = (
-            to_tensor(given, self.device, torch.float64)
-            for given in (radius, radius if needed is None else needed)
-        )
-        if known is not None and bool((SEARCH_SLACK * needed <= known.radius).all()):
-            return known
-        most = self._pair_budget() if limited else None
+        radius = to_tensor(radius, self.device, torch.float64)
+        if known is not None:
+            least = radius if needed is None else to_tensor(needed, self.device, torch.float64)
+            if bool((SEARCH_SLACK * least <= known.radius).all()):
+                return known
+        # A search that looks further than it must is not worth what one that must is.
+        share = _device.PAIR_SHARE if needed is None else _device.MARGIN_SHARE
+        most = self._pair_budget(share) if limited else None
         found = _search.within(embedding, radius, self.room, most)
         return Search(embedding.components, radius, found)
 
-    def _pair_budget(self) -> int:
-        """Return how many pairs of a working set there is room for."""
+    def _pair_budget(self, share: float) -> int:
+        """Return how many pairs of a working set a share of a GPU has room for."""
         if self.device.type == "cpu":
             return int(_device.free_bytes(self.device) / PAIR_BYTES)
-        return int(_device.PAIR_SHARE * self.free / _device.PAIR_BYTES)
+        return int(share * self.free / _device.PAIR_BYTES)
 
     def working_set(
         self, targets: Pattern, candidates: Pattern | None, multipliers: Multipliers | None = None
@@ -186,17 +187,17 @@ class TorchKernels(Kernels):
             reach = 1.0 + self.distances(embedding, targets, longest=True)
             return self._streamed(embedding, targets, reach, gamma, moment)
         working = as_working_set(working, self.device)
-        return _hinge.hinge(embedding, working, gamma, moment, self.room)
+        return _hinge.hinge(embedding, working, gamma, moment, self.room, again=True)
 
     def _streamed(
         self, embedding: Embedding, targets: TorchPattern, radius: Any, gamma: float, moment: str
     ) -> Hinge:
-        most = self._pair_budget() // 2
+        most = self._pair_budget(_device.MARGIN_SHARE) // 2
         return _streamed.hinge(embedding, targets, radius, gamma, moment, self.room, most)
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         working = as_working_set(working, self.device)
-        return _hinge.Triplets.of(embedding, working, 0, self.room).slopes(gamma)
+        return _hinge.Triplets.of(embedding.coordinates, working, self.room).slopes(gamma)
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> torch.Tensor:
         radius = to_tensor(radius, self.device, torch.float64)

@@ -133,7 +133,12 @@ def _row_weights(given: Any, points: Points, codes: torch.Tensor) -> torch.Tenso
 
 
 def gram(left: torch.Tensor, right: torch.Tensor, *, exact: bool) -> np.ndarray:
-    """left.T @ right, in float64 on the host.
+    """left.T @ right, in float64 on the host; see :func:`device_gram`."""
+    return to_numpy(device_gram(left, right, exact=exact))
+
+
+def device_gram(left: torch.Tensor, right: torch.Tensor, *, exact: bool) -> torch.Tensor:
+    """left.T @ right, in float64.
 
     Without ``exact`` products of float32 data are float32: enough for a gradient, not for a
     certificate.
@@ -144,7 +149,7 @@ def gram(left: torch.Tensor, right: torch.Tensor, *, exact: bool) -> np.ndarray:
             total += left[lo:hi].double().T @ right[lo:hi].double()
         else:
             total += _float32_gram(left[lo:hi], right[lo:hi])
-    return to_numpy(total)
+    return total
 
 
 def _float32_gram(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

@@ -16,8 +16,10 @@ from lnml.core.text import memory_text
 # Share of the free memory that the tiles of one step may take, and the most that pays.
 TILE_SHARE = 0.1
 LARGEST_TILE = 2**32
-# Share that the candidate pairs of a working set may take, and what one of them takes.
-PAIR_SHARE = 0.2
+# Share that the candidate pairs of a working set may take, also if they are more than they must
+# be, and what one of them takes.
+PAIR_SHARE = 0.6
+MARGIN_SHARE = 0.2
 PAIR_BYTES = 100
 # Copies of the data without which no fit can start: sorted, scaled, conditioned, embedded.
 DATA_COPIES = 4

@@ -31,23 +31,21 @@ if TYPE_CHECKING:
 
 # Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
-HINGE = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
-LAPLACIAN = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
-# Columns whose passing entries are counted together.
-BLOCK = 512
+HINGE = {"PAIRS": 4, "COORDINATES": 64, "num_warps": 1}
+LAPLACIAN = {"PAIRS": 2, "num_warps": 1}
+MOST_COORDINATES = 256
+# Columns whose passing entries are counted together; a count fits into a byte.
+BLOCK = 128
 # Bytes that a Lister takes for one pair: its bit, and its share of a count.
-LISTER_BYTES = 1 / 8 + 4 / BLOCK
-MARK_SCORES = {"ROWS": 64, "COLUMNS": 128, "BLOCK": BLOCK, "num_warps": 4}
-# The width of a product is a multiple of this.
+LISTER_BYTES = 1 / 8 + 1 / BLOCK
+# Blocks that one program goes through.
+SPAN = 16
+MARK_SCORES = {"ROWS": 64, "num_warps": 4}
+# The width of a product is a multiple of this; at most so many columns are multiplied at once.
 PRODUCT_DEPTH = 32
-MARK_PRODUCT = {
-    "DEPTH": PRODUCT_DEPTH,
-    "ROWS": 128,
-    "COLUMNS": 128,
-    "BLOCK": BLOCK,
-    "num_warps": 4,
-    "num_stages": 3,
-}
+MOST_DEPTH = 128
+MARK_WHOLE = {"ROWS": 128, "num_warps": 4, "num_stages": 2}
+MARK_PARTS = {"ROWS": 128, "num_warps": 4, "num_stages": 3}
 LIST = {"BLOCK": BLOCK, "num_warps": 1}
 ROW = {"COLUMNS": 4096, "num_warps": 8}
 
@@ -101,9 +99,10 @@ def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> tor
     width = values.shape[1]
     sums = torch.empty((rows.shape[0], width), dtype=torch.float64, device=values.device)
     if rows.shape[0]:
-        programs.laplacian[(rows.shape[0], triton.cdiv(width, LAPLACIAN["COORDINATES"]))](
+        at_once = min(triton.next_power_of_2(width), MOST_COORDINATES)
+        programs.laplacian[(rows.shape[0], triton.cdiv(width, at_once))](
             values, rows, starts, graph.pairs.indptr, graph.pairs.indices, graph.places, weights,
-            sums, width, PIECE=PIECE, **LAPLACIAN,
+            sums, width, PIECE=PIECE, COORDINATES=at_once, **LAPLACIAN,
         )  # fmt: skip
     return row_sums(sums, offsets)
 
@@ -123,10 +122,10 @@ class Lister:
 
     def __init__(self, limits: torch.Tensor, left_out: torch.Tensor, n: int) -> None:
         self.limits, self.left_out, self.n = limits, left_out, n
-        self.n_rows, self.n_blocks = limits.shape[0], triton.cdiv(n, BLOCK)
+        self.n_rows, self.n_blocks = limits.shape[0], SPAN * triton.cdiv(n, SPAN * BLOCK)
         shape, device = (self.n_rows, self.n_blocks), limits.device
-        self.marks = torch.empty((*shape, BLOCK // 8), dtype=torch.uint8, device=device)
-        self.in_block = torch.empty(shape, dtype=torch.int32, device=device)
+        self.marks = torch.empty((*shape, BLOCK // 32), dtype=torch.int32, device=device)
+        self.in_block = torch.empty(shape, dtype=torch.uint8, device=device)
 
     @classmethod
     def of_scores(
@@ -143,26 +142,34 @@ class Lister:
     ) -> Lister:
         """Entries of left @ right^T, (m, w) @ (w, n), that pass; the product is not stored."""
         lister = cls(limits, left_out, right.shape[0])
-        settings = {"WIDTH": left.shape[1], **MARK_PRODUCT}
-        lister._mark(programs.mark_product, settings, left, right)
+        width = left.shape[1]
+        # All at once if that is a power of two: rows are then loaded once for a whole span.
+        if width <= MOST_DEPTH and width & (width - 1) == 0:
+            settings = {"DEPTH": width, **MARK_WHOLE}
+        else:
+            settings = {"DEPTH": PRODUCT_DEPTH, **MARK_PARTS}
+        lister._mark(programs.mark_product, {"WIDTH": width, **settings}, left, right)
         return lister
 
     def _mark(self, program: Any, settings: dict[str, int], *tile: torch.Tensor) -> None:
-        grid = (triton.cdiv(self.n_rows, settings["ROWS"]), self.n_blocks)
+        grid = (triton.cdiv(self.n_rows, settings["ROWS"]), self.n_blocks // SPAN)
         program[grid](
             *tile, self.limits, self.left_out, self.marks, self.in_block,
-            self.n_rows, self.n, self.n_blocks, **settings,
+            self.n_rows, self.n, self.n_blocks, BLOCK=BLOCK, SPAN=SPAN, **settings,
         )  # fmt: skip
         self.counts = self.in_block.sum(dim=1)
 
     def columns(self, lo: int, hi: int, total: int) -> torch.Tensor:
         """Return the passing columns of rows lo..hi, ``total`` in number."""
-        counts = self.counts[lo:hi]
-        columns = torch.empty(total, dtype=torch.int32, device=counts.device)
-        programs.list_marked[(hi - lo,)](
-            self.marks, self.in_block, counts.cumsum(0) - counts, columns,
-            lo, self.n_blocks, **LIST,
-        )  # fmt: skip
+        columns = torch.empty(total, dtype=torch.int32, device=self.in_block.device)
+        in_block = self.in_block[lo:hi].reshape(-1)
+        blocks = torch.nonzero(in_block)[:, 0]
+        if blocks.shape[0]:
+            counts = in_block[blocks].long()
+            programs.list_marked[(blocks.shape[0],)](
+                self.marks, blocks, counts.cumsum(0) - counts, columns,
+                lo, self.n_blocks, **LIST,
+            )  # fmt: skip
         return columns
 
 

@@ -11,8 +11,8 @@ import torch
 from lnml.core.pairs import Hinge, HingeSums, Multipliers
 from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
-from lnml.kernels.torch.basics import float64_zeros
-from lnml.kernels.torch.columns import gram
+from lnml.kernels.torch.basics import float64_zeros, to_numpy
+from lnml.kernels.torch.columns import device_gram, gram
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.laplacian import laplacian
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
@@ -20,6 +20,8 @@ from lnml.kernels.torch.working_set import TorchWorkingSet, n_slots
 
 # Stands for the distance of a missing target: its hinges are never active.
 _NO_TARGET = -1e30
+# Working sets with more candidates keep a GPU busy: launching its programs takes no time beside.
+MOST_REPLAYED = 2**24
 
 
 class Triplets:
@@ -65,14 +67,12 @@ class Triplets:
         self.table[targets.rows, targets.slots] = target_distances
 
     @classmethod
-    def of(
-        cls, embedding: Embedding, working: TorchWorkingSet, first_row: int, room: int
-    ) -> Triplets:
-        """Return the triplets of a working set at an embedding."""
-        z, targets = embedding.coordinates, working.targets
-        lengths = pattern_distances(z, targets, first_row, room)
+    def of(cls, z: torch.Tensor, working: TorchWorkingSet, room: int) -> Triplets:
+        """Return the triplets of a working set at some coordinates."""
+        targets = working.targets
+        lengths = pattern_distances(z, targets, 0, room)
         previous = working.aligned_multipliers(z.dtype)
-        return cls(z, targets, lengths, working.candidates, previous, room, first_row)
+        return cls(z, targets, lengths, working.candidates, previous, room)
 
     def candidate_distances(self) -> torch.Tensor:
         """Squared distance of every candidate pair."""
@@ -123,21 +123,47 @@ def hinge(
     gamma: float,
     moment: str,
     room: int,
-    first_row: int = 0,
+    *,
+    again: bool = False,
 ) -> Hinge:
-    """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
-    triplets = Triplets.of(embedding, working, first_row, room)
+    """See :meth:`lnml.kernels.protocol.Kernels.hinge`.
+
+    ``again`` says that the same triplets may be looked at again, under other metrics.
+    """
     if moment:
         # Joined first: that takes most memory, and the weights are not there yet.
         graph = working.joined.graph
+    if again and moment == "coordinates" and working.candidates.size <= MOST_REPLAYED:
+        return _replayed(embedding, working, gamma, room)
+    triplets = Triplets.of(embedding.coordinates, working, room)
     sums, found = triplets.sums(gamma), None
     if moment:
         data = embedding.points.data
-        joint = torch.cat([sums.target_weights, -sums.candidate_weights])
-        moved = laplacian(graph, joint, data if moment == "data" else triplets.z, room)
+        values = data if moment == "data" else triplets.z
+        moved = laplacian(graph, joint_weights(sums), values, room)
         found = gram(moved, data, exact=moment == "data")
     smoothed, exact, slope_sum, n_active = sums.totals.tolist()
     return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
+
+
+def _replayed(embedding: Embedding, working: TorchWorkingSet, gamma: float, room: int) -> Hinge:
+    """Return sums and the moment of the coordinates, which a solver asks for again and again."""
+
+    def evaluate(z: torch.Tensor, data: torch.Tensor) -> torch.Tensor:
+        sums = Triplets.of(z, working, room).sums(gamma)
+        moved = laplacian(working.joined.graph, joint_weights(sums), z, room)
+        return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])
+
+    z, data = embedding.coordinates, embedding.points.data
+    found = to_numpy(working.replay(evaluate, (z, data), (gamma, room)))
+    smoothed, exact, slope_sum, n_active = found[:4].tolist()
+    moment = found[4:].reshape(z.shape[1], data.shape[1])
+    return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)
+
+
+def joint_weights(sums: HingeSums) -> torch.Tensor:
+    """Weights of target pairs, then those of candidates, which push."""
+    return torch.cat([sums.target_weights, -sums.candidate_weights])
 
 
 def sum_slots(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

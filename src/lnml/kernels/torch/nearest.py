@@ -1,7 +1,8 @@
 """Exact k nearest neighbours.
 
 A matrix product bounds all distances; those that may be among the nearest are
-computed from differences.
+computed from differences. In nearly all rows a few of the best products hold all of these.
+Rows where more are about as near, as in data with many ties, list whatever may count.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import torch
 
 from lnml.core.pairs import round_ties
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.basics import squared_norms
+from lnml.kernels.torch.basics import squared_norms, to_tensor
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import Passing, passing, scores_lister
 from lnml.kernels.torch.patterns import offsets_of
 
 # More than the relative distance of two numbers that round_ties makes equal.
 _TIE_WIDTH = 2.0**-35
+# Candidates of a row beyond k that are looked at before it counts as crowded.
+_SPARE = 8
 # Arrays of the size of a tile that live at the same time.
 _TILE_COPIES = 2
 # Matrix products are fastest where the width is a multiple of this.
@@ -82,52 +85,86 @@ class NearestSearch:
 
         Queries of range c look at references of range c only.
         """
-        ranges = zip(pairwise(query_start), pairwise(reference_start), strict=True)
+        ranges = list(zip(pairwise(query_start), pairwise(reference_start), strict=True))
+        crowded = torch.ones(self.queries.shape[0], dtype=torch.bool, device=self.norms.device)
         for (first, last), (low, high) in ranges:
+            if high - low <= self.k + _SPARE:
+                continue
+            for lo, hi in row_tiles(last - first, self._most_rows(high - low)):
+                part = slice(int(first + lo), int(first + hi))
+                crowded[part] = self._search_best(part, int(low), int(high))
+        # One question for all ranges: the host waits for each answer of the device.
+        rows = torch.nonzero(crowded)[:, 0]
+        starts = torch.searchsorted(rows, to_tensor(query_start, rows.device)).tolist()
+        for (begin, end), (_, (low, high)) in zip(pairwise(starts), ranges, strict=True):
             if low == high:
                 continue
-            bytes_per_row = _TILE_COPIES * (high - low) * self.references.itemsize
-            for lo, hi in row_tiles(last - first, self.room // bytes_per_row):
-                self._search(int(first + lo), int(first + hi), int(low), int(high))
+            for lo, hi in row_tiles(end - begin, self._most_rows(high - low)):
+                self._search_all(rows[begin + lo : begin + hi], int(low), int(high))
         return self.distances, self.indices
 
-    def _search(self, lo: int, hi: int, low: int, high: int) -> None:
-        """Fill rows lo..hi of the result from references low..high."""
-        scores = self.left[lo:hi] @ self.right[low:high].T
-        own = torch.arange(lo - low, hi - low, device=scores.device)
+    def _most_rows(self, n_references: int) -> int:
+        """Return how many rows of a tile there is room for."""
+        return int(self.room // (_TILE_COPIES * n_references * self.references.itemsize))
+
+    def _search_best(self, part: slice, low: int, high: int) -> torch.Tensor:
+        """Fill rows from their best scores; return in which others may be as near."""
+        scores = self.left[part] @ self.right[low:high].T
+        if self.exclude_self:
+            scores.diagonal(part.start - low).fill_(-torch.inf)
+        best = scores.topk(self.k + _SPARE, dim=1)
+        limits = self._limits(best.values[:, self.k - 1], self.norms[part])
+        columns = best.indices.sort(dim=1).values + low
+        rows = torch.arange(part.start, part.stop, device=columns.device)
+        exact = pair_distances(
+            self.queries, rows.repeat_interleave(columns.shape[1]).int(),
+            self.references, columns.reshape(-1).int(), self.room,
+        )  # fmt: skip
+        exact = round_ties(exact.double()).reshape(columns.shape)
+        near = torch.sort(exact, dim=1, stable=True)
+        self.distances[part] = near.values[:, : self.k]
+        self.indices[part] = columns.gather(1, near.indices[:, : self.k])
+        return best.values[:, -1] >= limits
+
+    def _search_all(self, rows: torch.Tensor, low: int, high: int) -> None:
+        """Fill some rows, given by number, from all references low..high that may be near."""
+        scores = self.left[rows] @ self.right[low:high].T
+        own = rows - low
         left_out = torch.stack([own, own + self.exclude_self], dim=1)
         if self.exclude_self:
-            scores.diagonal(lo - low).fill_(-torch.inf)
-        limits = self._limits(scores, self.norms[lo:hi])
+            scores.scatter_(1, own[:, None], -torch.inf)
+        if high - low <= self.k:
+            limits = torch.full_like(self.norms[rows], -torch.finfo(scores.dtype).max)
+        else:
+            limits = self._limits(scores.topk(self.k, dim=1).values[:, -1], self.norms[rows])
         for part in passing(scores_lister(scores, limits, left_out), self.room):
-            self._verify(lo, low, part)
+            self._verify(rows, low, part)
 
-    def _limits(self, scores: torch.Tensor, norms: torch.Tensor) -> torch.Tensor:
+    def _limits(self, kth_best: torch.Tensor, norms: torch.Tensor) -> torch.Tensor:
         """Scores that the k nearest of each row reach for certain.
 
         If L is the k-th least lower bound of a row, k rows b have D <= L + 2 slack
         (|a|^2 + |b|^2), and |b|^2 <= 2 |a|^2 + 2 D; so D is below the limit set here.
         """
-        if scores.shape[1] <= self.k:
-            return torch.full_like(norms, -torch.finfo(norms.dtype).max)
-        lower = -scores.topk(self.k, dim=1).values[:, -1].double()
+        lower = -kth_best.double()
         # Distances that are equal after rounding must all be seen.
         width = (1.0 + 8.0 * self.slack) * (1.0 + _TIE_WIDTH)
         limits = (-(lower + 6.0 * self.slack * norms) * width).to(norms.dtype)
         limits = limits.clamp(min=-torch.finfo(norms.dtype).max)
         return torch.nextafter(limits, torch.full_like(limits, -torch.inf))
 
-    def _verify(self, lo: int, low: int, part: Passing) -> None:
+    def _verify(self, numbers: torch.Tensor, low: int, part: Passing) -> None:
         """Sort near pairs by exact distance, then index; keep k a row."""
-        rows, columns = part.rows(lo), part.columns + low
+        places, columns = part.rows(0).long(), part.columns + low
+        rows = numbers[places].int()
         exact = pair_distances(self.queries, rows, self.references, columns, self.room)
         exact = round_ties(exact.double())
         order = torch.argsort(exact, stable=True)
-        order = order[torch.argsort(rows[order], stable=True)]
-        rows, columns, exact = rows[order].long(), columns[order].long(), exact[order]
-        first_of_row = offsets_of(part.counts)[rows - (lo + part.first)]
-        rank = torch.arange(rows.shape[0], device=rows.device) - first_of_row
+        order = order[torch.argsort(places[order], stable=True)]
+        places, columns, exact = places[order], columns[order].long(), exact[order]
+        first_of_row = offsets_of(part.counts)[places - part.first]
+        rank = torch.arange(places.shape[0], device=places.device) - first_of_row
         kept = rank < self.k
-        place = (rows[kept], rank[kept])
+        place = (numbers[places[kept]], rank[kept])
         self.distances[place] = exact[kept]
         self.indices[place] = columns[kept]

@@ -127,96 +127,97 @@ def _own_range(left_out, rows, n_rows):
     """Ranges of columns of some rows that are left out."""
     begin = tl.load(left_out + 2 * rows, mask=rows < n_rows, other=0)
     end = tl.load(left_out + 2 * rows + 1, mask=rows < n_rows, other=0)
-    return begin, end
+    return begin.to(tl.int32), end.to(tl.int32)
 
 
 @triton.jit
-def _mark(kept, begin, end, marks, rows, first, n_rows, n, n_bytes, COLUMNS: tl.constexpr):
-    """Store a bit for every entry (rows x COLUMNS) that is kept; count them by row."""
-    j = first + tl.arange(0, COLUMNS)
-    # Few tiles hold columns that are left out, or end beyond the last column.
-    if (first < tl.max(end)) & (first + COLUMNS > tl.min(begin)) | (first + COLUMNS > n):
+def _mark(
+    score, limit, begin, end, marks, in_block, rows, block, n_rows, n, n_blocks,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Store a bit for every score (rows x BLOCK) that reaches its limit, and counts by row."""
+    first = block * BLOCK
+    j = first + tl.arange(0, BLOCK)
+    # Few blocks hold columns that are left out, or end beyond the last column. Scores are changed
+    # there, not truth values: those would be packed and unpacked in every block.
+    if (first < tl.max(end)) & (first + BLOCK > tl.min(begin)) | (first + BLOCK > n):
         outside = (j[None, :] < begin[:, None]) | (j[None, :] >= end[:, None])
-        kept = kept & outside & (j < n)[None, :]
-    # A product with powers of two puts eight bits into a number, faster than any reshaping.
-    bit, byte = tl.arange(0, COLUMNS), tl.arange(0, COLUMNS // 8)
-    power = (1 << (bit % 8))[:, None]
-    packing = tl.where((bit // 8)[:, None] == byte[None, :], power, 0).to(tl.float16)
-    packed = tl.dot(kept.to(tl.float16), packing).to(tl.int32)
-    at = marks + rows[:, None] * n_bytes + (first // 8 + byte)[None, :]
-    tl.store(at, packed.to(tl.uint8), mask=(rows < n_rows)[:, None])
-    packed = packed - ((packed >> 1) & 0x55)
-    packed = (packed & 0x33) + ((packed >> 2) & 0x33)
-    return tl.sum((packed + (packed >> 4)) & 0x0F, axis=1)
+        score = tl.where(outside & (j < n)[None, :], score, -float("inf"))
+    bit = (1 << (tl.arange(0, BLOCK) % 32)).to(tl.int32)
+    bits = tl.where(score >= limit[:, None], bit[None, :], 0)
+    words = tl.sum(tl.reshape(bits, (rows.shape[0], BLOCK // 32, 32)), axis=2)
+    place = rows * n_blocks + block
+    at = marks + place[:, None] * (BLOCK // 32) + tl.arange(0, BLOCK // 32)[None, :]
+    tl.store(at, words, mask=(rows < n_rows)[:, None])
+    words = words - ((words >> 1) & 0x55555555)
+    words = (words & 0x33333333) + ((words >> 2) & 0x33333333)
+    words = (words + (words >> 4)) & 0x0F0F0F0F
+    count = tl.sum((words * 0x01010101 >> 24) & 0xFF, axis=1)
+    tl.store(in_block + place, count.to(tl.uint8), mask=rows < n_rows)
 
 
 @triton.jit
 def mark_scores(
     scores, limits, left_out, marks, in_block, n_rows, n, n_blocks,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, SPAN: tl.constexpr,
 ):  # fmt: skip
-    """Mark the scores that reach the limit of their row, in one block of columns of some rows."""
+    """Mark the scores that reach the limit of their row, in a span of blocks of some rows."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    block = tl.program_id(1)
-    limit = tl.load(limits + rows, mask=rows < n_rows, other=0.0)
+    limit = tl.load(limits + rows, mask=rows < n_rows, other=float("inf"))
     begin, end = _own_range(left_out, rows, n_rows)
-    found = tl.zeros((ROWS,), dtype=tl.int32)
-    for start in range(0, BLOCK, COLUMNS):
-        first = block * BLOCK + start
-        j = first + tl.arange(0, COLUMNS)
+    for step in range(0, SPAN):
+        block = tl.program_id(1) * SPAN + step
+        j = block * BLOCK + tl.arange(0, BLOCK)
         inside = (rows < n_rows)[:, None] & (j < n)[None, :]
         score = tl.load(scores + rows[:, None] * n + j[None, :], mask=inside, other=0.0)
-        found += _mark(
-            score >= limit[:, None], begin, end, marks, rows, first,
-            n_rows, n, n_blocks * (BLOCK // 8), COLUMNS,
-        )  # fmt: skip
-    tl.store(in_block + rows * n_blocks + block, found, mask=rows < n_rows)
+        _mark(score, limit, begin, end, marks, in_block, rows, block, n_rows, n, n_blocks, BLOCK)
 
 
 @triton.jit
 def mark_product(
     left, right, limits, left_out, marks, in_block, n_rows, n, n_blocks,
     WIDTH: tl.constexpr, DEPTH: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, SPAN: tl.constexpr,
 ):  # fmt: skip
-    """Mark the entries of left @ right^T that reach the limit of their row; do not store them."""
+    """Mark the entries of left @ right^T that reach the limit of their row; do not store them.
+
+    Rows of full DEPTH are loaded once for all columns of a span.
+    """
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    block = tl.program_id(1)
-    limit = tl.load(limits + rows, mask=rows < n_rows, other=0.0).to(tl.float32)
+    limit = tl.load(limits + rows, mask=rows < n_rows, other=float("inf")).to(tl.float32)
+    # Whatever is left out has a score below all limits.
+    limit = tl.maximum(limit, -3.0e38)
     begin, end = _own_range(left_out, rows, n_rows)
-    found = tl.zeros((ROWS,), dtype=tl.int32)
     k = tl.arange(0, DEPTH)
     a_at = left + rows[:, None] * WIDTH + k[None, :]
-    for start in range(0, BLOCK, COLUMNS):
-        first = block * BLOCK + start
-        j = first + tl.arange(0, COLUMNS)
+    here = (rows < n_rows)[:, None]
+    if DEPTH == WIDTH:
+        a = tl.load(a_at, mask=here, other=0.0)
+    for step in range(0, SPAN):
+        block = tl.program_id(1) * SPAN + step
+        j = block * BLOCK + tl.arange(0, BLOCK)
         b_at = right + j.to(tl.int64)[None, :] * WIDTH + k[:, None]
-        score = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-        for depth in range(0, WIDTH, DEPTH):
-            a = tl.load(a_at + depth, mask=(rows < n_rows)[:, None], other=0.0)
-            b = tl.load(b_at + depth, mask=(j < n)[None, :], other=0.0)
-            score = tl.dot(a, b, score)
-        found += _mark(
-            score >= limit[:, None], begin, end, marks, rows, first,
-            n_rows, n, n_blocks * (BLOCK // 8), COLUMNS,
-        )  # fmt: skip
-    tl.store(in_block + rows * n_blocks + block, found, mask=rows < n_rows)
+        there = (j < n)[None, :]
+        if DEPTH == WIDTH:
+            score = tl.dot(a, tl.load(b_at, mask=there, other=0.0))
+        else:
+            score = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+            for depth in range(0, WIDTH, DEPTH):
+                part = tl.load(a_at + depth, mask=here, other=0.0)
+                score = tl.dot(part, tl.load(b_at + depth, mask=there, other=0.0), score)
+        _mark(score, limit, begin, end, marks, in_block, rows, block, n_rows, n, n_blocks, BLOCK)
 
 
 @triton.jit
-def list_marked(marks, in_block, starts, columns, first_row, n_blocks, BLOCK: tl.constexpr):
-    """List the marked columns of one row; blocks without any are not looked at."""
-    row = tl.program_id(0).to(tl.int64) + first_row
-    free = tl.load(starts + tl.program_id(0))
-    for block in range(0, n_blocks):
-        count = tl.load(in_block + row * n_blocks + block)
-        if count > 0:
-            j = tl.arange(0, BLOCK)
-            byte = tl.load(marks + (row * n_blocks + block) * (BLOCK // 8) + j // 8).to(tl.int32)
-            kept = (byte >> (j % 8)) & 1
-            rank = tl.cumsum(kept, axis=0)
-            tl.store(columns + free + rank - 1, block * BLOCK + j, mask=kept != 0)
-            free += count
+def list_marked(marks, blocks, starts, columns, first_row, n_blocks, BLOCK: tl.constexpr):
+    """List the marked columns of one block of one row that has any."""
+    which = tl.program_id(0)
+    at = tl.load(blocks + which)
+    j = tl.arange(0, BLOCK)
+    word = tl.load(marks + (first_row * n_blocks + at) * (BLOCK // 32) + j // 32)
+    kept = (word >> (j % 32)) & 1
+    rank = tl.load(starts + which) + tl.cumsum(kept, axis=0) - 1
+    tl.store(columns + rank, (at % n_blocks).to(tl.int32) * BLOCK + j, mask=kept != 0)
 
 
 @triton.jit

@@ -62,7 +62,7 @@ def _scattered(
     embedding: Embedding, working: TorchWorkingSet, gamma: float, moment: str, room: int
 ) -> Hinge:
     """Hinge terms with the scatter of a block."""
-    sums = _hinge.Triplets.of(embedding, working, 0, room).sums(gamma)
+    sums = _hinge.Triplets.of(embedding.coordinates, working, room).sums(gamma)
     edges = [
         Edge(working.targets, sums.target_weights),
         Edge(working.candidates, sums.candidate_weights, -1.0),

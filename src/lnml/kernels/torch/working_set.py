@@ -16,6 +16,7 @@ from lnml.kernels.torch.patterns import (
     found_in,
     offsets_of,
 )
+from lnml.kernels.torch.replay import Replay
 
 
 class Joined(NamedTuple):
@@ -85,6 +86,11 @@ class TorchWorkingSet(WorkingSet):
         if multipliers is not None:
             given = as_multipliers(multipliers, self.targets.indptr.device)
         return replace(self, multipliers=given)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """Evaluations of these triplets with these multipliers."""
+        return Replay()
 
     @cached_property
     def _aligned(self) -> dict[torch.dtype, torch.Tensor]:
