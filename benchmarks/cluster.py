@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import date
@@ -51,6 +52,8 @@ def main() -> None:
     parser.add_argument("--commit", help="commit of the code, if git is not available")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
+    # Workers that see a GPU would use it; benchmarks/cluster_gpu.py measures these.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if options.cores:
         pin(options.cores)
     options.output.mkdir(parents=True, exist_ok=True)
