@@ -99,6 +99,7 @@ class Flat:
     """An objective that no step lowers, with a dual point that proves nothing."""
 
     objective_at_zero, precision, ceiling, ideal = 10.0, 1e-16, np.zeros((2, 2)), None
+    n_evaluations = 0
 
     def value_and_gradient(self, components):
         return 5.0, np.zeros((2, 2))

@@ -9,7 +9,9 @@ from toy_data import blobs, training_set
 from lnml.core import trail as trails
 from lnml.core.monitor import Monitor
 from lnml.core.trail import Trail
+from lnml.core.warm_start import WarmStart
 from lnml.learning.targets import nearest_neighborhoods
+from lnml.objectives.base import Form
 from lnml.objectives.lmnn import LMNNObjective
 from lnml.objectives.mcml import MCMLObjective
 from lnml.objectives.mmc import MMCObjective
@@ -202,10 +204,24 @@ def test_the_same_problem_again_takes_next_to_nothing(method):
 
 @pytest.mark.parametrize("method", MAKERS)
 def test_a_state_has_a_trail_only_on_a_path(method):
+    """Or for the rounds of LNML, shorter, where nothing else is handed over."""
     problem, targets = toy(method, 0.1)
     plain = problem.solve(targets, np.eye(4), tol=1e-2)
-    assert plain.state is None or plain.state.trail is None
-    assert problem.solve(targets, np.eye(4), tol=1e-2, on_path=True).state.trail is not None
+    if method == "mcml":
+        assert plain.state.trail.steps.maxlen == path.ROUND_PAIRS[Form.SOFTMAX]
+    else:
+        assert plain.state is None or plain.state.trail is None
+    trail = problem.solve(targets, np.eye(4), tol=1e-2, on_path=True).state.trail
+    assert trail.steps.maxlen == trails.MOST_PAIRS
+
+
+def test_a_trail_keeps_its_length_and_serves_where_it_ended():
+    trail = Trail(np.eye(3), most_pairs=7)
+    free = SimpleNamespace(matrix=np.eye(3), inverse=np.eye(3), pull=np.ones(3))
+    assert trail.inside(free).steps.maxlen == trail.outside(free).steps.maxlen == 7
+    state = WarmStart(np.eye(3), trail=trail)
+    assert state.helps_at(np.eye(3)) and state.trail_at(np.eye(3)) is trail
+    assert not state.helps_at(2.0 * np.eye(3)) and state.trail_at(2.0 * np.eye(3)) is None
 
 
 @pytest.mark.parametrize("method", MAKERS)
