@@ -43,12 +43,15 @@ class WarmStart:
 
         Multipliers help at any metric, the end of a barrier path at that end alone.
         """
-        at_end = self.at_end_of_path and np.array_equal(self.components, components)
-        return self.multipliers is not None or self.trail_at(components) is not None or at_end
+        ended_here = np.array_equal(self.components, components)
+        return self.multipliers is not None or (
+            ended_here and (self.at_end_of_path or self.trail is not None)
+        )
 
-    def trail_at(self, components: np.ndarray) -> Trail | None:
-        """Return the trail if it ended at components (r x d)."""
-        return self.trail if np.array_equal(self.components, components) else None
+    def take_trail(self, components: np.ndarray) -> Trail | None:
+        """Hand the trail over, if it ended at components (r x d); it is large, and gone then."""
+        trail, self.trail = self.trail, None
+        return trail if np.array_equal(self.components, components) else None
 
     def take_search(self, components: np.ndarray) -> Search | None:
         """Hand the search over, if it was made at this metric.

@@ -97,7 +97,7 @@ def solve(
     start, trail = task.to_conditioned(components), None
     if warm is not None:
         task.resume(warm, components)
-        trail = warm.trail_at(components)
+        trail = warm.take_trail(components)
         trail = None if trail is None else trail.inside(task.coordinates)
         start = start if trail is None else trail.components
     elif not keep_scale:
