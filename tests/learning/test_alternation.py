@@ -217,6 +217,21 @@ def test_a_repetition_is_not_the_end_where_less_is_proved_than_was_seen():
     assert found.converged and found.objective == 7.0
 
 
+def test_an_objective_of_zero_is_replaced_by_what_is_proved():
+    """A solver whose rounding is larger than the objective sees zero."""
+    problem = Scripted([0.0, 2.0])
+    solve = problem.solve
+
+    def rounded(*args, **options):
+        found = solve(*args, **options)
+        return replace(found, prove=lambda metric, care: Proof(3.0 - len(problem.calls), 0.0))
+
+    problem.solve = rounded
+    found = run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 2.0), Assignment(FIRST, 1.0)])
+    assert half_steps(found.history)[:2].tolist() == [10.0, 2.0]
+    assert_never_rises(found.history)
+
+
 def test_a_worse_metric_is_not_taken():
     problem = Scripted([8.0, 9.0])
     found = run(problem, [Assignment(FIRST, 10.0), Assignment(SECOND, 7.0)], max_rounds=2)

@@ -83,6 +83,9 @@ def alternate(
         last = solution.objective
         part = monitor.within(f"round {number}", pace.rule(assigned.objective))
         solution = _metric_step(problem, assigned, solution.components, pace.tol, part)
+        if solution.objective == 0.0:
+            # That may be rounding, and the next one would be higher.
+            solution = certified(solution, tol)
         record = _record(number, assigned, solution, changed, pace.tol)
         if monitor.step(record, solution.components.copy):
             break
