@@ -4,6 +4,7 @@ import numpy as np
 from devices import host_kernels
 
 from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.solution import DualPoint
 from lnml.datasets import load_dataset
 from lnml.kernels import get_kernels
 from lnml.kernels.training import TrainingSet
@@ -78,3 +79,19 @@ def small_dataset(name, n_rows=150):
     bunch = load_dataset(name)
     step = -(-bunch.target.size // n_rows)
     return bunch.data[::step], bunch.target[::step]
+
+
+class FlatSoftmax:
+    """A softmax objective that no step lowers, with a dual point that proves nothing."""
+
+    objective_at_zero, precision, ceiling, ideal = 10.0, 1e-16, np.zeros((2, 2)), None
+    n_evaluations = 0
+
+    def value_and_gradient(self, components):
+        return 5.0, np.zeros((2, 2))
+
+    def dual_point(self, components):
+        return DualPoint(1.0, np.diag([-1.0, 1.0]))
+
+    def keep_dual(self, components, share):
+        raise AssertionError("there is nothing to keep")

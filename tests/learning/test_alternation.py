@@ -1,5 +1,7 @@
 """Neighbourhoods and metric in turn: the objective never rises."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles import least_assignment_cost, lmnn_pair_costs, squared_distances
@@ -7,7 +9,7 @@ from toy_data import neighborhoods, small_dataset
 
 from lnml import LMNN, LNML, MCML
 from lnml.core.monitor import Monitor
-from lnml.core.solution import Solution
+from lnml.core.solution import Proof, Solution
 from lnml.learning.alternation import alternate
 from lnml.learning.targets import Assignment
 
@@ -169,6 +171,65 @@ def test_a_round_that_ends_early_is_not_stopped_by_the_user():
     assert problem.calls[0]["told"] == 3
     assert not any(monitor.stopped for monitor in monitors)
     assert not found.stopped
+
+
+class Proving(Scripted):
+    """Its gaps close to ``tol``, as its solver sees them; proofs say something else."""
+
+    def __init__(self, objectives, proved_gaps):
+        super().__init__(objectives)
+        self.proved_gaps = proved_gaps
+        self.proofs = []
+
+    def solve(self, targets, components, **options):
+        found = super().solve(targets, components, **options)
+        number = len(self.calls)
+
+        def prove(metric, care):
+            self.proofs.append(number)
+            bound = found.objective * (1.0 - self.proved_gaps[number - 1])
+            return Proof(found.objective, 0.0, bound=bound, work=np.inf)
+
+        return replace(found, gap=1e-3, converged=True, prove=prove)
+
+
+def test_only_a_metric_that_may_be_the_last_is_proved():
+    problem = Proving([8.0, 6.0, 5.0], [1e-4] * 3)
+    found = run(
+        problem,
+        [
+            Assignment(FIRST, 10.0),
+            Assignment(SECOND, 7.0),
+            Assignment(FIRST, 5.5),
+            Assignment(FIRST, 5.0),
+        ],
+    )
+    assert problem.proofs == [3]
+    assert found.converged
+    assert found.gap == pytest.approx(1e-4)
+
+
+def test_a_repetition_is_not_the_end_where_less_is_proved_than_was_seen():
+    problem = Proving([8.0, 7.0], [0.5, 1e-4])
+    found = run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 8.0), Assignment(FIRST, 7.0)])
+    assert problem.proofs == [1, 2]
+    assert [call["tol"] for call in problem.calls] == [5e-2, 1e-3]
+    assert found.converged and found.objective == 7.0
+
+
+def test_an_objective_of_zero_is_replaced_by_what_is_proved():
+    """A solver whose rounding is larger than the objective sees zero."""
+    problem = Scripted([0.0, 2.0])
+    solve = problem.solve
+
+    def rounded(*args, **options):
+        found = solve(*args, **options)
+        return replace(found, prove=lambda metric, care: Proof(3.0 - len(problem.calls), 0.0))
+
+    problem.solve = rounded
+    found = run(problem, [Assignment(FIRST, 10.0), Assignment(FIRST, 2.0), Assignment(FIRST, 1.0)])
+    assert half_steps(found.history)[:2].tolist() == [10.0, 2.0]
+    assert_never_rises(found.history)
 
 
 def test_a_worse_metric_is_not_taken():

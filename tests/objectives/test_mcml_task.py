@@ -141,3 +141,24 @@ def test_best_scale_is_about_the_minimum_along_the_ray(scale):
     least = min(along_ray(t) for t in grid)
     found = along_ray(np.log(task.best_scale(components)))
     assert found <= least + 0.02 * (task.objective_at_zero - least)
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_the_last_pass_over_all_pairs_is_remembered(n_rows):
+    """The same metric again, or its dual point, takes none; results are those of a new task."""
+    task, fresh = make_task(0, k=2)[0], make_task(0, k=2)[0]
+    here, there = random_components(1, n_rows), random_components(2, n_rows)
+    task.value_and_gradient(there)
+    value, gradient = task.value_and_gradient(here)
+    assert task.n_evaluations == 2
+    again = task.value_and_gradient(here.copy())
+    assert (again[0], task.n_evaluations) == (value, 2)
+    np.testing.assert_array_equal(again[1], gradient)
+    point = task.dual_point(here)
+    # The full moment of a metric of low rank is another sum.
+    assert task.n_evaluations == (2 if n_rows == 3 else 3)
+    expected = fresh.dual_point(here)
+    assert point.value == expected.value
+    np.testing.assert_array_equal(point.matrix, expected.matrix)
+    here *= 2.0
+    assert task.value_and_gradient(here)[0] != value

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import mcml_objective, nearest_targets, same_class, squared_distances
-from toy_data import blobs, device_targets, in_class_order, small_dataset, training_set
+from toy_data import FlatSoftmax, blobs, device_targets, in_class_order, small_dataset, training_set
 
 from lnml import MCML
 from lnml.core.monitor import Monitor
@@ -95,27 +95,12 @@ def test_warm_start():
     assert tight.objective == pytest.approx(cold.objective, rel=1.01e-4)
 
 
-class Flat:
-    """An objective that no step lowers, with a dual point that proves nothing."""
-
-    objective_at_zero, precision, ceiling, ideal = 10.0, 1e-16, np.zeros((2, 2)), None
-
-    def value_and_gradient(self, components):
-        return 5.0, np.zeros((2, 2))
-
-    def dual_point(self, components):
-        return DualPoint(1.0, np.diag([-1.0, 1.0]))
-
-    def keep_dual(self, components, share):
-        raise AssertionError("there is nothing to keep")
-
-
 @pytest.mark.parametrize(("warm", "iterations"), [(False, 5), (True, 10)])
 def test_a_warm_solve_at_rest_walks_the_whole_path_before_it_ends(warm, iterations):
     """It began at the end of a path, so standing still there proves nothing yet."""
     monitor = Monitor()
     run = Run(1e-3, 50, monitor, lambda components: components, warm)
-    found = solve_softmax(Flat(), np.eye(2), run)
+    found = solve_softmax(FlatSoftmax(), np.eye(2), run)
     assert len(monitor.history) == iterations
     assert found.converged
     assert found.bound == 0.0 and found.gap == 1.0

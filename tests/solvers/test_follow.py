@@ -4,18 +4,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from toy_data import blobs, training_set
+from toy_data import FlatSoftmax, blobs, training_set
 
 from lnml.core import trail as trails
 from lnml.core.monitor import Monitor
 from lnml.core.trail import Trail
+from lnml.core.warm_start import WarmStart
 from lnml.learning.targets import nearest_neighborhoods
+from lnml.objectives.base import Form
 from lnml.objectives.lmnn import LMNNObjective
 from lnml.objectives.mcml import MCMLObjective
 from lnml.objectives.mmc import MMCObjective
-from lnml.solvers import path
+from lnml.solvers import barrier, path
 from lnml.solvers.descent import MOST_TRIALS, descend, take_step
 from lnml.solvers.problem import ObjectiveProblem
+from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside
 
 pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
@@ -202,10 +205,26 @@ def test_the_same_problem_again_takes_next_to_nothing(method):
 
 @pytest.mark.parametrize("method", MAKERS)
 def test_a_state_has_a_trail_only_on_a_path(method):
+    """Or for the rounds of LNML, shorter, where nothing else is handed over."""
     problem, targets = toy(method, 0.1)
     plain = problem.solve(targets, np.eye(4), tol=1e-2)
-    assert plain.state is None or plain.state.trail is None
-    assert problem.solve(targets, np.eye(4), tol=1e-2, on_path=True).state.trail is not None
+    if method == "mcml":
+        assert plain.state.trail.steps.maxlen == path.ROUND_PAIRS[Form.SOFTMAX]
+    else:
+        assert plain.state is None or plain.state.trail is None
+    trail = problem.solve(targets, np.eye(4), tol=1e-2, on_path=True).state.trail
+    assert trail.steps.maxlen == trails.MOST_PAIRS
+
+
+def test_a_trail_keeps_its_length_and_serves_where_it_ended():
+    trail = Trail(np.eye(3), most_pairs=7)
+    free = SimpleNamespace(matrix=np.eye(3), inverse=np.eye(3), pull=np.ones(3))
+    assert trail.inside(free).steps.maxlen == trail.outside(free).steps.maxlen == 7
+    for here in (np.eye(3), 2.0 * np.eye(3)):
+        state, ended_here = WarmStart(np.eye(3), trail=trail), here[0, 0] == 1.0
+        assert state.helps_at(here) == ended_here
+        assert (state.take_trail(here) is trail) == ended_here
+        assert state.take_trail(here) is None
 
 
 @pytest.mark.parametrize("method", MAKERS)
@@ -221,3 +240,36 @@ def test_few_iterations_are_not_convergence(method):
 
 def test_every_convex_form_of_a_path_is_followed():
     assert set(path.FOLLOWERS) < set(path.MINIMIZERS)
+
+
+def lengths_of_iterations(monkeypatch, rule):
+    """Return the steps that each iteration of a solve may take, and what it found."""
+    lengths = []
+    monkeypatch.setattr(
+        barrier, "descend", lambda function, trail, *, max_iter, value_tol: lengths.append(max_iter)
+    )
+    run = Run(1e-3, 50, Monitor(rule=rule), lambda c: c, True, Trail(np.eye(2)))
+    return lengths, barrier.follow_softmax(FlatSoftmax(), np.eye(2), run)
+
+
+def test_iterations_that_prove_nothing_get_longer_until_the_longest_rest(monkeypatch):
+    lengths, found = lengths_of_iterations(monkeypatch, None)
+    assert lengths == [10, 20, 40, 80, 160, 160, 160, 160, 160]
+    assert found.converged and found.gap == 1.0
+
+
+def test_iterations_of_a_loose_round_stay_short(monkeypatch):
+    lengths, found = lengths_of_iterations(monkeypatch, lambda record: record["iteration"] == 3)
+    assert lengths == [10, 10, 10]
+    assert not found.converged
+
+
+def test_a_trail_stops_on_its_way_to_an_infinite_metric():
+    """Rows of a class coincide, so that ever larger metrics bring the objective to zero."""
+    X, y = np.repeat(np.eye(3), 4, axis=0), np.repeat(np.arange(3), 4)
+    X = X + 1e-3 * np.random.default_rng(0).standard_normal(X.shape)
+    problem = ObjectiveProblem(MCMLObjective(training_set(X, y)), 100)
+    first = problem.solve(None, np.eye(3), tol=0.5)
+    found = problem.solve(None, first.components, tol=1e-3, state=first.state)
+    assert found.converged
+    assert found.objective <= 1e-6 * problem.objective.task(None).objective_at_zero

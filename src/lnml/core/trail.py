@@ -29,6 +29,8 @@ class Trail:
         Where the last descent ended.
     most_bytes : int or None
         What the pairs may take, if there is room for a few; None for the usual.
+    most_pairs : int or None
+        How many there may be; None for the usual.
 
     Attributes
     ----------
@@ -38,10 +40,15 @@ class Trail:
         Step times change, for each pair.
     """
 
-    def __init__(self, components: np.ndarray, most_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        components: np.ndarray,
+        most_bytes: int | None = None,
+        most_pairs: int | None = None,
+    ) -> None:
         self.components = components
         room = (most_bytes or MOST_BYTES) // (16 * max(components.size, 1))
-        most = min(MOST_PAIRS, max(LEAST_PAIRS, room))
+        most = min(most_pairs or MOST_PAIRS, max(LEAST_PAIRS, room))
         self.steps: deque[np.ndarray] = deque(maxlen=most)
         self.changes: deque[np.ndarray] = deque(maxlen=most)
         self.products: deque[float] = deque(maxlen=most)
@@ -96,7 +103,7 @@ class Trail:
         components: Callable[[np.ndarray], np.ndarray],
         gradients: Callable[[np.ndarray], np.ndarray],
     ) -> Trail:
-        mapped = Trail(components(self.components))
+        mapped = Trail(components(self.components), most_pairs=self.steps.maxlen)
         mapped.steps.extend(components(step) for step in self.steps)
         mapped.changes.extend(gradients(change) for change in self.changes)
         # The same in all linear coordinates.

@@ -28,7 +28,7 @@ class WarmStart:
         The last search, if it was made at a metric that is still of interest.
     trail : Trail or None
         Where the solve ended and what it knows of the curvature, in the coordinates of the
-        data, if the next problem is the next one of a path.
+        data, if the next problem is similar.
     """
 
     components: np.ndarray
@@ -41,10 +41,17 @@ class WarmStart:
     def helps_at(self, components: np.ndarray) -> bool:
         """Whether a solver that starts at components (r x d) can begin near its end.
 
-        Multipliers and trails help at any metric, the end of a barrier path at that end alone.
+        Multipliers help at any metric, the end of a barrier path at that end alone.
         """
-        at_end = self.at_end_of_path and np.array_equal(self.components, components)
-        return self.multipliers is not None or self.trail is not None or at_end
+        ended_here = np.array_equal(self.components, components)
+        return self.multipliers is not None or (
+            ended_here and (self.at_end_of_path or self.trail is not None)
+        )
+
+    def take_trail(self, components: np.ndarray) -> Trail | None:
+        """Hand the trail over, if it ended at components (r x d); it is large, and gone then."""
+        trail, self.trail = self.trail, None
+        return trail if np.array_equal(self.components, components) else None
 
     def take_search(self, components: np.ndarray) -> Search | None:
         """Hand the search over, if it was made at this metric.

@@ -83,25 +83,31 @@ def alternate(
         last = solution.objective
         part = monitor.within(f"round {number}", pace.rule(assigned.objective))
         solution = _metric_step(problem, assigned, solution.components, pace.tol, part)
+        if solution.objective == 0.0:
+            # That may be rounding, and the next one would be higher.
+            solution = certified(solution, tol)
         record = _record(number, assigned, solution, changed, pace.tol)
         if monitor.step(record, solution.components.copy):
             break
-        if pace.is_tight(solution):
-            solution = certified(solution, tol)
-        tight = pace.is_tight(solution)
         too_little = last - solution.objective <= LEAST_GAIN * tol * abs(last)
-        if too_little and tight:
-            return _ended(solution, targets, solution.converged, tol, monitor)
+        if too_little:
+            solution = pace.proved(solution)
+            if pace.is_tight(solution):
+                return _ended(solution, targets, solution.converged, tol, monitor)
         if number == max_rounds:
             break
         assigned = assign(solution.components, solution.state)
-        # The last task is let go of: its proof is not asked for any more.
-        solution = replace(solution, state=assigned.state, prove=None)
+        solution = replace(solution, state=assigned.state)
         gain = (solution.objective - assigned.objective) / max(abs(solution.objective), 1e-300)
         changed = assigned.targets.n_changed(targets)
-        if changed == 0 or gain <= ROUNDING:
-            if tight:
+        repeated = changed == 0 or gain <= ROUNDING
+        if repeated:
+            solution = pace.proved(solution)
+            if pace.is_tight(solution):
                 return _ended(solution, targets, solution.converged, tol, monitor)
+        # The last task is let go of: its proof is not asked for any more.
+        solution = replace(solution, prove=None)
+        if repeated:
             # The metric was solved loosely: tighten before believing the repetition.
             pace.tighten()
             assigned, changed = Assignment(targets, solution.objective, assigned.state), 0
@@ -132,6 +138,10 @@ class _Pace:
     def rule(self, objective: float) -> LittleGain | None:
         """Return the rule that ends a loose round early: the next assignment changes it anyway."""
         return LittleGain(objective) if self.loose else None
+
+    def proved(self, solution: Solution) -> Solution:
+        """Return a round's metric with its proof, if it may be the last one."""
+        return certified(solution, self.goal) if self.is_tight(solution) else solution
 
     def is_tight(self, solution: Solution) -> bool:
         """Whether a round's metric is as exact as the last one must be."""

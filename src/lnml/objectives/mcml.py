@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -77,6 +80,15 @@ class MCMLObjective(PenalisedObjective):
         return prove_mcml(self.training, task, components, care, self.ridge)
 
 
+class _Pass(NamedTuple):
+    """What a pass over all pairs found at components (r x d)."""
+
+    components: np.ndarray
+    full: bool
+    log_normalizers: float
+    expected: np.ndarray
+
+
 class MCMLTask(Task):
     """The MCML objective in conditioned coordinates.
 
@@ -92,6 +104,8 @@ class MCMLTask(Task):
     ) -> None:
         super().__init__(conditioning)
         self.kernels, self.targets = kernels, targets
+        self.last: _Pass | None = None
+        self.n_evaluations = 0
         # Metrics whose softmax is the dual point, and the share of the second one.
         self.dual: tuple[list[np.ndarray | None], float] = ([], 0.0)
         # The distribution that is asked for leaves the ridge: it is strictly feasible.
@@ -125,16 +139,24 @@ class MCMLTask(Task):
         """Say that the metric found is the end of a barrier path."""
         return WarmStart(components, at_end_of_path=True)
 
+    def _pass(self, components: np.ndarray, full: bool) -> tuple[float, np.ndarray]:
+        """Sum of log Z and the expected scatter; solvers ask for more at the last metric."""
+        if self.last is None or not (
+            self.last.full == full and np.array_equal(self.last.components, components)
+        ):
+            embedding = self.kernels.embed(self.points, components)
+            found = self.kernels.softmax(embedding, self.targets, full=full)
+            self.last = _Pass(components.copy(), full, *found)
+            self.n_evaluations += 1
+        return self.last.log_normalizers, self.last.expected
+
     def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
         """KL divergence plus its rounding, and the gradient (r x d), streamed.
 
         Counting the rounding keeps the solver away from metrics so large that
         their objective cannot be computed.
         """
-        embedding = self.kernels.embed(self.points, components)
-        log_normalizers, expected = cheaper_moment(
-            lambda full: self.kernels.softmax(embedding, self.targets, full=full), components
-        )
+        log_normalizers, expected = cheaper_moment(partial(self._pass, components), components)
         pulled = components * self.pull
         value = float(np.vdot(pulled, components)) + log_normalizers
         gradient = 2.0 * (pulled - expected)
@@ -168,8 +190,7 @@ class MCMLTask(Task):
 
     def dual_point(self, components: np.ndarray) -> DualPoint:
         """Entropy of the model's rows, and pull minus expected scatter."""
-        embedding = self.kernels.embed(self.points, components)
-        log_normalizers, expected = self.kernels.softmax(embedding, self.targets, full=True)
+        log_normalizers, expected = self._pass(components, True)
         entropy = log_normalizers + float(np.vdot(components @ expected, components))
         return DualPoint(entropy - self.log_sizes, np.diag(self.pull) - expected)
 

@@ -16,6 +16,7 @@ from scipy.linalg import eigh
 
 from lnml.core.monitor import Record
 from lnml.core.solution import DualPoint, Solution
+from lnml.core.trail import Trail
 from lnml.solvers.descent import descend
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
@@ -37,9 +38,11 @@ class SoftmaxTask(Protocol):
 
     ``ceiling`` is the inverse of the largest metric whose distances can still be
     computed, d x d. ``ideal`` is a dual point that is strictly feasible, if one is known.
+    ``n_evaluations`` counts passes over all pairs; the last one is remembered.
     """
 
     objective_at_zero: float
+    n_evaluations: int
     precision: float
     ceiling: np.ndarray
     ideal: DualPoint | None
@@ -116,143 +119,186 @@ def _mixed_bound(point: DualPoint, feasible: DualPoint) -> tuple[float, float]:
     return (1.0 - share) * point.value + share * feasible.value, share
 
 
+class _Progress:
+    """The best metric so far, what is proved about it, and what to report."""
+
+    def __init__(self, task: SoftmaxTask, components: np.ndarray, run: Run) -> None:
+        self.task, self.run = task, run
+        self.seen = task.n_evaluations
+        self.best = components
+        self.objective = max(task.value_and_gradient(components)[0], 0.0)
+        self.dual = _DualBound(task.keep_dual, task.ideal)
+        self.bound, self.gap = 0.0, np.inf
+        self.iteration = 0
+        # Whether somebody asked to stop.
+        self.stopped = False
+        # After each iteration that the stall rule looks at.
+        self.objectives = [self.objective]
+
+    def take(self, components: np.ndarray) -> bool:
+        """Take the metric that an iteration ended at; return whether its own point is feasible."""
+        value = max(self.task.value_and_gradient(components)[0], 0.0)
+        if value < self.objective:
+            self.best, self.objective = components, value
+        self.objectives.append(self.objective)
+        return self.prove(components)
+
+    def prove(self, components: np.ndarray) -> bool:
+        """Raise the bound by what a metric proves; return whether its own point is feasible."""
+        feasible = self.dual.add(self.task.dual_point(components), components)
+        # Above the objective there is only rounding.
+        self.bound = min(self.dual.bound, self.objective)
+        self.gap = relative_gap(self.objective, self.bound, self.task.objective_at_zero)
+        return feasible
+
+    def report(self) -> bool:
+        """Report an iteration; return whether it is the last one."""
+        self.iteration += 1
+        record = Record(
+            iteration=self.iteration,
+            objective=self.objective,
+            bound=self.bound,
+            gap=self.gap,
+            n_evaluations=self.task.n_evaluations - self.seen,
+        )
+        self.seen = self.task.n_evaluations
+        self.stopped = self.run.report(self.best, record)
+        return self.stopped or self.closed or self.at_rest or self.iteration >= self.run.max_iter
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is as small as was asked for."""
+        return self.gap <= self.run.tol
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the last iterations gained too little."""
+        return stalled(self.objectives, self.run.tol)
+
+    def first_barrier(self) -> float:
+        """Barrier at the beginning of a path; none for a metric of low rank."""
+        rank, dimension = self.best.shape
+        return FIRST_BARRIER * self.objective / dimension if rank == dimension else 0.0
+
+    def last_barrier(self) -> float:
+        """Barrier whose own gap (barrier * dimension) is a share of the tolerated one."""
+        objective = max(self.objective, 1e-6 * self.task.objective_at_zero)
+        return BARRIER_SHARE * self.run.tol * objective / self.best.shape[1]
+
+    def solution(self) -> Solution:
+        """Return what was found."""
+        converged = self.closed or self.at_rest
+        return Solution(self.best, self.objective, self.bound, self.gap, converged)
+
+
 def solve_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solution:
     """Minimise a softmax objective to a relative duality gap of ``run.tol``.
 
     An iteration is a descent by L-BFGS at one barrier. A warm start begins at the
     end of the path.
     """
-    rank, dimension = components.shape
-    full_rank, tol, warm = rank == dimension, run.tol, run.warm
-    if full_rank:
+    if components.shape[0] == components.shape[1]:
         components = _well_posed(components)
-    objective = max(task.value_and_gradient(components)[0], 0.0)
-    best, dual = components, _DualBound(task.keep_dual, task.ideal)
-    barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
-    if warm:
-        barrier = min(barrier, _last_barrier(task, objective, tol, dimension))
-    objectives, steps = [objective], STEPS
-    bound, gap, converged = 0.0, np.inf, False
-    for iteration in range(1, run.max_iter + 1):
-        components, n_evaluations = _descend(task, components, barrier, steps, tol)
-        value = max(task.value_and_gradient(components)[0], 0.0)
-        if value < objective:
-            best, objective = components, value
-        on_path = dual.add(task.dual_point(components), components)
-        # Above the objective there is only rounding.
-        bound = min(dual.bound, objective)
-        gap = relative_gap(objective, bound, task.objective_at_zero)
-        objectives.append(objective)
-        at_rest = stalled(objectives, tol)
-        converged = gap <= tol or (at_rest and not warm)
-        record = Record(
-            iteration=iteration,
-            objective=objective,
-            bound=bound,
-            gap=gap,
-            n_evaluations=n_evaluations + 1,
-        )
-        if run.report(best, record) or converged:
-            break
-        if at_rest:
-            # The end of the path proved nothing: walk it from the start, once.
-            warm, steps, objectives = False, STEPS, [objective]
-            barrier = FIRST_BARRIER * objective / dimension if full_rank else 0.0
-            continue
-        if not on_path and full_rank and steps < MOST_STEPS:
-            # Not yet at this barrier's minimum: lowering it now would lose the path.
-            steps *= 2
-            continue
-        last = _last_barrier(task, objective, tol, dimension)
-        barrier = min(barrier, max(BARRIER_DECREASE * barrier, last))
-    return Solution(best, objective, bound, gap, converged)
+    progress = _Progress(task, components, run)
+    barrier = progress.first_barrier()
+    if run.warm:
+        _walk(progress, min(barrier, progress.last_barrier()))
+        return _walked_from_the_start(progress)
+    _walk(progress, barrier)
+    return progress.solution()
 
 
 def follow_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solution:
     """Minimise the next softmax objective of a path to a relative duality gap of ``run.tol``.
 
     ``run.trail`` holds metric and curvature of the objective before. The barrier is the last
-    one throughout. If five iterations gain nothing, the solve ends without a proof.
+    one throughout. While nothing is proved, iterations get longer, except where a rule ends
+    the solve early.
     """
-    trail, dual = run.trail, _DualBound(task.keep_dual, task.ideal)
+    trail, steps, loose = run.trail, PATH_STEPS, run.monitor.rule is not None
     assert trail is not None
-    best = trail.components = _well_posed(components)
-    objective = max(task.value_and_gradient(best)[0], 0.0)
-    dual.add(task.dual_point(best), best)
-    bound = min(dual.bound, objective)
-    gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, n_evaluations = [objective], 2
-    for iteration in range(1, run.max_iter + 1):
-        if gap > run.tol:
-            barrier = _last_barrier(task, objective, run.tol, components.shape[1])
-            function = partial(_with_barrier, task, barrier)
-            n_evaluations += descend(
-                function, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
-            )
-            value = max(task.value_and_gradient(trail.components)[0], 0.0)
-            n_evaluations += 1
-            if value < objective:
-                best, objective = trail.components, value
-            dual.add(task.dual_point(trail.components), trail.components)
-            bound = min(dual.bound, objective)
-            gap = relative_gap(objective, bound, task.objective_at_zero)
-            objectives.append(objective)
-        record = Record(
-            iteration=iteration,
-            objective=objective,
-            bound=bound,
-            gap=gap,
-            n_evaluations=n_evaluations,
-        )
-        n_evaluations = 0
-        if run.report(best, record) or gap <= run.tol or stalled(objectives, run.tol):
+    trail.components = _well_posed(components)
+    progress = _Progress(task, trail.components, run)
+    progress.prove(trail.components)
+    while True:
+        if not progress.closed:
+            _follow(progress, trail, steps)
+            progress.take(trail.components)
+        if progress.report():
             break
-    trail.components = best
-    return Solution(best, objective, bound, gap, gap <= run.tol)
+        if progress.bound == 0.0 and not loose and steps < MOST_STEPS:
+            steps *= 2
+            # Only the longest iterations can tell that there is nothing to gain.
+            progress.objectives = [progress.objective]
+    # Where the longest iterations prove nothing, the whole path does not either, as measured in
+    # docs/performance.md.
+    hopeless = loose or progress.bound == 0.0
+    found = progress.solution() if hopeless else _walked_from_the_start(progress)
+    trail.components = progress.best
+    return found
 
 
-def _with_barrier(
-    task: SoftmaxTask, barrier: float, components: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Value and gradient of an objective with its barrier."""
-    value, gradient = task.value_and_gradient(components)
-    return _add_barrier(value, gradient, barrier, components, task.ceiling)
+def _walked_from_the_start(progress: _Progress) -> Solution:
+    """Walk the whole path once where its end proved nothing."""
+    unproved = progress.at_rest and not (progress.closed or progress.stopped)
+    if unproved and progress.iteration < progress.run.max_iter:
+        progress.objectives = [progress.objective]
+        _walk(progress, progress.first_barrier())
+    return progress.solution()
 
 
-def _descend(
-    task: SoftmaxTask, components: np.ndarray, barrier: float, steps: int, tol: float
-) -> tuple[np.ndarray, int]:
-    """Run L-BFGS at one barrier; return components and number of evaluations.
+def _walk(progress: _Progress, barrier: float) -> None:
+    """Walk the barrier path from the best metric."""
+    components, steps = progress.best, STEPS
+    full_rank = components.shape[0] == components.shape[1]
+    while True:
+        components = _descend(progress, components, barrier, steps)
+        on_path = progress.take(components)
+        if progress.report():
+            return
+        if not on_path and full_rank and steps < MOST_STEPS:
+            # Not yet at this barrier's minimum: lowering it now would lose the path.
+            steps *= 2
+            continue
+        barrier = min(barrier, max(BARRIER_DECREASE * barrier, progress.last_barrier()))
 
-    Separable data have an infimum of zero at an infinite metric: stop on the way.
-    """
-    enough = 0.5 * tol * 1e-6 * task.objective_at_zero
-    n_evaluations = 0
 
-    def function(trial: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal n_evaluations
-        n_evaluations += 1
-        value, gradient = task.value_and_gradient(trial)
-        if value <= enough:
-            raise _NearZero(trial.copy())
-        return _add_barrier(value, gradient, barrier, trial, task.ceiling)
-
+def _descend(progress: _Progress, components: np.ndarray, barrier: float, steps: int) -> np.ndarray:
+    """Run L-BFGS at one barrier; return where it ended."""
     try:
         minimum = minimize_over_components(
-            function,
+            partial(_with_barrier, progress.task, barrier, progress.run.tol),
             components,
             max_iter=steps,
-            value_tol=0.1 * task.precision,
+            value_tol=0.1 * progress.task.precision,
             memory=MEMORY,
         )
     except _NearZero as found:
-        return found.components, n_evaluations
-    return minimum.components, n_evaluations
+        return found.components
+    return minimum.components
 
 
-def _last_barrier(task: SoftmaxTask, objective: float, tol: float, dimension: int) -> float:
-    """Barrier whose own gap (barrier * dimension) is a share of the tolerated one."""
-    return BARRIER_SHARE * tol * max(objective, 1e-6 * task.objective_at_zero) / dimension
+def _follow(progress: _Progress, trail: Trail, steps: int) -> None:
+    """Move a trail at the last barrier."""
+    task, tol = progress.task, progress.run.tol
+    function = partial(_with_barrier, task, progress.last_barrier(), tol)
+    try:
+        descend(function, trail, max_iter=steps, value_tol=0.1 * task.precision)
+    except _NearZero as found:
+        trail.components = found.components
+
+
+def _with_barrier(
+    task: SoftmaxTask, barrier: float, tol: float, components: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Value and gradient of an objective with its barrier.
+
+    Separable data have an infimum of zero at an infinite metric: stop on the way.
+    """
+    value, gradient = task.value_and_gradient(components)
+    if value <= 0.5 * tol * 1e-6 * task.objective_at_zero:
+        raise _NearZero(components.copy())
+    return _add_barrier(value, gradient, barrier, components, task.ceiling)
 
 
 def _add_barrier(

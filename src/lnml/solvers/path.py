@@ -13,7 +13,7 @@ from lnml.certificates.coordinates import SAMPLE, has_huge_values, hidden
 from lnml.core.monitor import Monitor
 from lnml.core.points import Embedding
 from lnml.core.solution import Proof, Solution
-from lnml.core.trail import Trail
+from lnml.core.trail import MOST_PAIRS, Trail
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Objective
@@ -50,6 +50,8 @@ FOLLOWERS: dict[Form, Minimizer] = {
     Form.SOFTMAX: follow_softmax,
     Form.RATIO: follow_ratio,
 }
+# Pairs of a trail that rounds of LNML keep. Hinges have their multipliers instead.
+ROUND_PAIRS = {Form.SOFTMAX: 40}
 
 
 def solve(
@@ -85,7 +87,8 @@ def solve(
     keep_scale : bool, default=False
         Start from the components as they are; a warm start always does.
     on_path : bool, default=False
-        Whether a problem that differs by a little comes next: the state is made for it.
+        Whether a problem that differs by a little comes next: the state is made for it. That of
+        a softmax objective always is.
     """
     monitor = monitor or Monitor()
     if warm is not None and not warm.helps_at(components):
@@ -94,7 +97,8 @@ def solve(
     start, trail = task.to_conditioned(components), None
     if warm is not None:
         task.resume(warm, components)
-        trail = None if warm.trail is None else warm.trail.inside(task.coordinates)
+        trail = warm.take_trail(components)
+        trail = None if trail is None else trail.inside(task.coordinates)
         start = start if trail is None else trail.components
     elif not keep_scale:
         start = scaled_start(task, start)
@@ -104,6 +108,7 @@ def solve(
         # As it will be returned: what is said about a metric is said about these numbers.
         return learned.astype(objective.dtype).astype(np.float64)
 
+    most_pairs = MOST_PAIRS if on_path else ROUND_PAIRS.get(objective.form, 0)
     run = Run(tol, max_iter, monitor, to_original, warm is not None, trail)
     minimize = (MINIMIZERS if trail is None else FOLLOWERS)[objective.form]
     for _ in range(ATTEMPTS):
@@ -114,7 +119,7 @@ def solve(
             components=learned,
             history=monitor.history,
             stopped=monitor.stopped,
-            state=_state(task, found.components, learned, trail, on_path),
+            state=_state(task, found.components, learned, trail, most_pairs),
             prove=partial(_prove, objective, task, found.components, learned),
         )
         if monitor.rule is not None or not np.isfinite(found.objective):
@@ -132,13 +137,13 @@ def solve(
 
 
 def _state(
-    task: Any, found: np.ndarray, learned: np.ndarray, trail: Trail | None, on_path: bool
+    task: Any, found: np.ndarray, learned: np.ndarray, trail: Trail | None, most_pairs: int
 ) -> WarmStart | None:
-    """Return what the next solve can use."""
+    """Return what the next solve can use; with a trail, unless it has no pairs."""
     state: WarmStart | None = task.warm_start(found, learned)
-    if not on_path:
+    if not most_pairs:
         return state
-    trail = Trail(found) if trail is None else trail
+    trail = Trail(found, most_pairs=most_pairs) if trail is None else trail
     return replace(state or WarmStart(learned), trail=trail.outside(task.coordinates))
 
 
