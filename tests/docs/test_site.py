@@ -35,7 +35,7 @@ window.onload = async () => {
       title: page.title,
       heading: page.querySelector("h1")?.textContent ?? "",
       overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth,
-      cut: all("article p, article dt, article dd").filter(each => !each.closest("table, pre") &&
+      cut: all("article :is(p, dt, dd, h1, h2, h3)").filter(each => !each.closest("table, pre") &&
         each.getBoundingClientRect().right > page.documentElement.clientWidth + 1)
         .map(each => each.textContent.slice(0, 60)),
       formulas: all(".math").length,
