@@ -26,7 +26,7 @@ found = {}
 for name in ("balance_scale", "sonar"):
     data = load_dataset(name)
     found[name] = compare(
-        data.data, data.target, methods, name=name, scaled=list(methods), n_folds=5, n_jobs=2
+        data.data, data.target, methods, name=name, scaled=list(methods), n_folds=3, n_jobs=2
     )
 
 # %%

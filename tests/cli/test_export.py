@@ -76,6 +76,16 @@ def test_faiss(model):
 
 
 @pytest.mark.extras
+def test_faiss_without_rows(tmp_path, capsys):
+    faiss = pytest.importorskip("faiss")
+    save_model(tmp_path / "a.model", LMNN().fit(IRIS.data, IRIS.target))
+    out = tmp_path / "a.faiss"
+    assert main(["export", str(tmp_path / "a.model"), "--to", "faiss", "-o", str(out)]) == 0
+    assert "a.faiss is empty, since" in capsys.readouterr().err
+    assert faiss.read_index(str(out)).ntotal == 0
+
+
+@pytest.mark.extras
 def test_torch(model):
     torch = pytest.importorskip("torch")
     assert main(["export", "iris.model", "--to", "torch", "-o", "iris.pt", "-q"]) == 0
@@ -114,6 +124,16 @@ def test_pipelines_from_python(tmp_path, capsys):
     assert main(["export", str(tmp_path / "a.model"), "--to", "torch", "-o", str(out)]) == 0
     assert "takes 4 columns: as the metric was fitted" in capsys.readouterr().err
     assert set(torch.load(out, weights_only=True)) == {"weight", "bias"}
+
+
+@pytest.mark.extras
+def test_names_with_commas(tmp_path, capsys):
+    pytest.importorskip("torch")
+    frame = pd.DataFrame(IRIS.data, columns=["a,b", 'say "c"', "d e", "f"])
+    save_model(tmp_path / "a.model", LMNN(n_components=1).fit(frame, IRIS.target))
+    command = ["export", str(tmp_path / "a.model"), "--to", "torch"]
+    assert main([*command, "-o", str(tmp_path / "a.pt")]) == 0
+    assert r'takes 4 columns: "a,b", "say \"c\"", d e, f' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

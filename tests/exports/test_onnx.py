@@ -144,7 +144,7 @@ def table_x(X):
 
 def test_votes_need_rows():
     iris = load_dataset("iris")
-    with pytest.raises(TypeError, match=r"labels=True needs a model of `lnml fit`.*got LMNN"):
+    with pytest.raises(TypeError, match=r"votes need a model of `lnml fit`.*got LMNN"):
         to_onnx(LMNN().fit(iris.data, iris.target), labels=True)
     frame = pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0], "label": list("aabb")})
     model = fit_model(make_table(frame, "label"), "euclidean", None, Preparation())

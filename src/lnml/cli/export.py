@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import warnings
@@ -112,7 +113,7 @@ def export(
     else:
         check_output(output, force=force, inputs=[model])
     from lnml.exports.affine import affine_map
-    from lnml.models import load_model
+    from lnml.models import Model, load_model
 
     fitted = load_model(model)
     with warnings.catch_warnings(record=True) as caught:
@@ -128,8 +129,16 @@ def export(
         except TypeError as error:
             raise InputError(f"{model} cannot be exported: {error}") from error
     show_warnings(caught)
-    names = ", ".join(found.names) or "as the metric was fitted"
-    show_notes([f"{output} takes {found.matrix.shape[1]} columns: {names}"], quiet=quiet)
+    names = ", ".join(map(_shown, found.names)) or "as the metric was fitted"
+    notes = [f"{output} takes {found.matrix.shape[1]} columns: {names}"]
+    if to == "faiss" and not isinstance(fitted, Model):
+        notes.append(f"{output} is empty, since {model} keeps no rows: add them with index.add")
+    show_notes(notes, quiet=quiet)
+
+
+def _shown(name: str) -> str:
+    """Put a name into quotes if a reader of the list could mistake it."""
+    return json.dumps(name, ensure_ascii=False) if set(name) & set(',"') else name
 
 
 def _check_options(to: str, dtype: str, labels: bool) -> None:

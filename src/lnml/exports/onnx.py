@@ -74,10 +74,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", labels: bool = False) -> Any:
     onnx = require("onnx", extra="onnx")
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
-    if isinstance(model, Model):
-        found, others = affine_map(model), []
-    else:
-        found, others = affine_start(steps_of(model))
+    found, others = _split(model)
     if dtype == "float32" and found is not None:
         cure = "export float64 (dtype), or subtract a constant before the fit and before the graph"
         warn_of_lost_digits(found, model, cure=cure)
@@ -87,8 +84,8 @@ def to_onnx(model: Any, *, dtype: str = "float32", labels: bool = False) -> Any:
         graph = embedding_graph(onnx, found, dtype)
     else:
         graph = _converted(model, found, others, dtype)
-    names = found.names if found else map(str, getattr(model, "feature_names_in_", ()))
-    names = list(names)
+    columns = getattr(model, "feature_names_in_", ()) if found is None else found.names
+    names = [str(name) for name in columns]
     graph.producer_name, graph.producer_version = "lnml", __version__
     onnx.helper.set_model_props(graph, {"columns": json.dumps(names)} if names else {})
     onnx.checker.check_model(graph)
@@ -129,12 +126,19 @@ def register_onnx_converters(*classes: type) -> None:
         )
 
 
+def _split(model: Any) -> tuple[AffineMap | None, Steps]:
+    """Return the map that a model or pipeline begins with, and the steps after it."""
+    if isinstance(model, Model):
+        return affine_map(model), []
+    return affine_start(steps_of(model))
+
+
 def _voting(model: Any) -> tuple[Model, AffineMap, int]:
     """Return a model, its map, and how many of its rows vote."""
     if not isinstance(model, Model):
         raise TypeError(
-            f"labels=True needs a model of `lnml fit` or fit_model, which keeps its training rows; "
-            f"got {kind_of(model)}: end a pipeline with KNeighborsClassifier instead"
+            f"votes need a model of `lnml fit` or fit_model, which keeps its training rows; got "
+            f"{kind_of(model)}: leave labels out, or end a pipeline with KNeighborsClassifier"
         )
     if model.n_voters > len(model.rows):
         raise InputError(
@@ -244,7 +248,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the product with the components to a graph."""
     operators = require("skl2onnx.algebra.onnx_ops", extra="onnx")
     rows, dtype = _rows_as(operator, operators, container.target_opset)
-    matrix = np.asarray(host_array(operator.raw_operator.components_)).T.astype(dtype)
+    matrix = np.asarray(host_array(operator.raw_operator.components_), dtype=dtype).T
     options = {"op_version": container.target_opset}
     product = operators.OnnxMatMul(rows, matrix, output_names=operator.outputs[:1], **options)
     product.add_to(scope, container)
@@ -262,7 +266,7 @@ def _convert_map(scope: Any, operator: Any, container: Any) -> None:
     moved.add_to(scope, container)
 
 
-def _rows_as(operator: Any, operators: Any, version: int) -> tuple[Any, type]:
+def _rows_as(operator: Any, operators: Any, version: int) -> tuple[Any, str]:
     """Return the input of an operator in the type of its output, and that type for NumPy."""
     helper = require("onnx", extra="onnx").helper
     kind = type(operator.outputs[0].type)
@@ -271,4 +275,4 @@ def _rows_as(operator: Any, operators: Any, version: int) -> tuple[Any, type]:
     if type(rows.type) is not kind:
         number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         rows = operators.OnnxCast(rows, to=number, op_version=version)
-    return rows, np.dtype(dtype).type
+    return rows, dtype
