@@ -49,10 +49,10 @@ for name, comparison in found.items():
         )
 
 # %%
-# On Balance Scale learned neighbourhoods matter: LMNN with fixed ones gains a few rows, LN-LMNN more
-# than a hundred. On Sonar no method is better than Euclidean distance, and LN-LMNN, which has the
-# most freedom, is clearly worse. AutoMetric loses ten rows there, which may be chance. (These are
-# three tests for each data set, without a correction; ``pairwise_mcnemar`` makes one.)
+# On Balance Scale learned neighbourhoods matter: LMNN with fixed ones gains a few rows, LN-LMNN
+# more than a hundred. On Sonar no method is better than Euclidean distance, and LN-LMNN, which has
+# the most freedom, is clearly worse. AutoMetric loses ten rows there, which may be chance. (These
+# are three tests for each data set, without a correction; ``pairwise_mcnemar`` makes one.)
 #
 # What to do about it: compare before you use a metric (``lnml compare`` writes a report), take
 # ``AutoMetric``, which has the Euclidean metric among its candidates, or set a trace penalty

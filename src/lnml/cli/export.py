@@ -59,6 +59,22 @@ WRITERS: dict[str, Callable[[Any, Path, str, bool], None]] = {
     FOLDER: _write_dense,
 }
 DTYPES = ("float32", "float64")
+Dtype = Annotated[
+    str,
+    typer.Option(
+        "--dtype",
+        metavar="|".join(DTYPES),
+        help="Type of the numbers; float64 is for onnx and torch alone.",
+        autocompletion=lambda: list(DTYPES),
+    ),
+]
+Labels = Annotated[
+    bool,
+    typer.Option(
+        "--labels",
+        help="Let the training rows vote inside the graph, which then holds them; onnx alone.",
+    ),
+]
 
 
 def export(
@@ -83,22 +99,8 @@ def export(
             show_default=False,
         ),
     ],
-    dtype: Annotated[
-        str,
-        typer.Option(
-            "--dtype",
-            metavar="|".join(DTYPES),
-            help="Type of the numbers; float64 is for onnx and torch alone.",
-            autocompletion=lambda: list(DTYPES),
-        ),
-    ] = DTYPES[0],
-    labels: Annotated[
-        bool,
-        typer.Option(
-            "--labels",
-            help="Let the training rows vote inside the graph, which then holds them; onnx alone.",
-        ),
-    ] = False,
+    dtype: Dtype = DTYPES[0],
+    labels: Labels = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
