@@ -66,7 +66,7 @@ html_css_files = ["lnml.css"]
 html_copy_source = False
 html_show_sourcelink = False
 # Pages without others below them would show an empty list.
-html_sidebars = dict.fromkeys(("start", "cli"), [])
+html_sidebars = {"start": [], "cli": []}
 html_theme_options = {
     "header_links_before_dropdown": 8,
     "navbar_align": "left",
