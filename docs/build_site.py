@@ -31,6 +31,8 @@ PAGES = (
     "src/lnml/datasets/data/README.md",
 )
 LINK = re.compile(r"\]\(([^()#:\s]+)(#[^()\s]*)?\)")
+# Doctest needs an empty line after its output; a reader of the site does not.
+END_OF_DOCTEST = re.compile(r"\n\n```(?=\n)")
 
 
 def place(path: Path) -> Path:
@@ -52,7 +54,8 @@ def with_new_links(page: Path) -> tuple[str, list[Path]]:
         linked.append(target)
         return f"]({os.path.relpath(place(target), place(page).parent)}{match[2] or ''})"
 
-    return LINK.sub(renew, page.read_text(encoding="utf-8")), linked
+    text = END_OF_DOCTEST.sub("\n```", page.read_text(encoding="utf-8"))
+    return LINK.sub(renew, text), linked
 
 
 def write_if_new(path: Path, content: bytes) -> None:

@@ -49,6 +49,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,
+    # That page would load scripts from elsewhere.
+    "write_computation_times": False,
     "min_reported_time": 1,
     "download_all_examples": False,
     "show_signature": False,
@@ -63,6 +65,8 @@ html_static_path = ["_static"]
 html_css_files = ["lnml.css"]
 html_copy_source = False
 html_show_sourcelink = False
+# Pages without others below them would show an empty list.
+html_sidebars = {"start": [], "cli": []}
 html_theme_options = {
     "header_links_before_dropdown": 8,
     "navbar_align": "left",
@@ -81,8 +85,14 @@ def link_pages(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<!`)docs/(\w+)\.md(#[\w-]+)?", r":doc:`/\1`", line) for line in lines]
 
 
+# What the library asks its own estimators.
+INSIDE = {"kernels_for", "not_on_cluster_because"}
+
+
 def skip_foreign(app, what, name, obj, skip, options):
     """Leave out what classes inherit from scikit-learn and Python: it is documented there."""
+    if name in INSIDE:
+        return True
     plain = obj.fget if isinstance(obj, property) else obj
     module = getattr(plain, "__module__", None)
     return True if module and not module.startswith("lnml") else None

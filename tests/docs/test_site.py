@@ -35,7 +35,7 @@ window.onload = async () => {
       title: page.title,
       heading: page.querySelector("h1")?.textContent ?? "",
       overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth,
-      cut: all("article p, article dt, article dd").filter(each => !each.closest("table, pre") &&
+      cut: all("article :is(p, dt, dd, h1, h2, h3)").filter(each => !each.closest("table, pre") &&
         each.getBoundingClientRect().right > page.documentElement.clientWidth + 1)
         .map(each => each.textContent.slice(0, 60)),
       formulas: all(".math").length,
@@ -78,6 +78,7 @@ def test_site_builds_and_a_browser_shows_it(tmp_path):
     names = [path.stem for path in (ROOT / "docs").glob("*.md")]
     assert all((html / f"{name}.html").is_file() for name in names)
     assert not links_to_nowhere(html)
+    assert not loaded_from_elsewhere(html)
     if CHROMIUM is None:
         pytest.skip(f"built, but not opened: {NO_CHROMIUM}")
     check_in_browser(html, tmp_path)
@@ -98,6 +99,18 @@ def links_to_nowhere(html):
             if not file.exists() or (anchor and anchor not in anchors.get(file, {anchor})):
                 missing.append((str(path.relative_to(html)), target))
     return missing
+
+
+def loaded_from_elsewhere(html):
+    """Scripts, style sheets and pictures that need a network, of all pages."""
+    tag = re.compile(
+        r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["'](?:https?:)?//[^>]*>"""
+    )
+    return [
+        (str(path.relative_to(html)), found)
+        for path in html.rglob("*.html")
+        for found in tag.findall(path.read_text(encoding="utf-8"))
+    ]
 
 
 def check_in_browser(html, tmp_path):
@@ -127,6 +140,11 @@ def test_the_probe_sees_what_is_missing(tmp_path):
         '<a href="gone.html"></a><a href="bad.html#gone"></a><a id="a" href="#a"></a>'
     )
     assert len(links_to_nowhere(tmp_path)) == 2
+    (tmp_path / "worse.html").write_text(
+        '<script src="https://a.org/b.js"></script><link href="//a.org/c.css"><img src="d.png">'
+        '<a href="https://a.org">a link is no trouble</a>'
+    )
+    assert len(loaded_from_elsewhere(tmp_path)) == 2
 
 
 def test_all_public_names_are_in_the_reference_with_an_example():

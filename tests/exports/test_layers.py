@@ -1,5 +1,7 @@
 """Layers of torch and Sentence Transformers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from model_tables import fitted_model
@@ -74,6 +76,19 @@ def test_layer_can_be_trained_and_draws_nothing():
     assert torch.equal(torch.rand(1), wanted)
     layer(torch.ones(1, 13)).sum().backward()
     assert layer.weight.grad is not None
+
+
+def test_columns_far_from_zero_warn():
+    model = make_pipeline(StandardScaler(), LMNN(max_iter=20)).fit(WINE.data + 1e6, WINE.target)
+    with pytest.warns(UserWarning, match=r"number 7, counted from 0, \(around 1e\+06\).*float64"):
+        to_torch(model)
+    pytest.importorskip("sentence_transformers", reason="needs lnml[sentence-transformers]")
+    with pytest.warns(UserWarning, match="subtract their mean from the embeddings"):
+        to_sentence_transformers(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to_torch(model, dtype=torch.float64)
+        to_torch(model.fit(WINE.data + 1000.0, WINE.target))
 
 
 def test_models_of_tables(tmp_path):

@@ -68,6 +68,13 @@ def test_offset_costs_no_neighbours():
     np.testing.assert_allclose(np.sort(reached), np.sort(exact)[:, :3], atol=1e-2 * exact.mean())
 
 
+def test_too_large_an_offset_warns():
+    iris = load_dataset("iris")
+    model = make_pipeline(StandardScaler(), LMNN(max_iter=20)).fit(iris.data + 1e7, iris.target)
+    with pytest.warns(UserWarning, match="subtract a constant before the fit and before the index"):
+        to_faiss(model)
+
+
 def test_estimator_without_rows():
     iris = load_dataset("iris")
     model = LMNN().fit(iris.data, iris.target)

@@ -19,6 +19,8 @@ from lnml.kernels.tensors import host_array
 from lnml.models import Model
 from lnml.tables import Preparation
 
+Steps = list[tuple[str, Any]]
+
 
 @dataclass(frozen=True)
 class AffineMap:
@@ -36,12 +38,15 @@ class AffineMap:
         o.
     names : tuple of str
         Names of the d columns; empty if they have none.
+    spread : ndarray of shape (d,), or None
+        How far values of a column are from its centre, if a scaler or PCA knows it.
     """
 
     matrix: np.ndarray
     center: np.ndarray
     offset: np.ndarray
     names: tuple[str, ...] = ()
+    spread: np.ndarray | None = None
 
     @property
     def bias(self) -> np.ndarray:
@@ -57,14 +62,16 @@ class AffineMap:
         if self.matrix.ndim == 1:
             # Scaled columns: the other centre becomes part of this one.
             center = self.center + (other.center - self.offset) / self.matrix
-            return AffineMap(other.matrix * self.matrix, center, other.offset, self.names)
+            return replace(
+                self, matrix=other.matrix * self.matrix, center=center, offset=other.offset
+            )
         if other.matrix.ndim == 1:
             matrix = other.matrix[:, None] * self.matrix
             offset = other.matrix * (self.offset - other.center) + other.offset
         else:
             matrix = other.matrix @ self.matrix
             offset = other.matrix @ (self.offset - other.center) + other.offset
-        return AffineMap(matrix, self.center, offset, self.names)
+        return replace(self, matrix=matrix, offset=offset)
 
 
 def affine_map(model: Any) -> AffineMap:
@@ -83,27 +90,56 @@ def affine_map(model: Any) -> AffineMap:
     """
     if isinstance(model, Model):
         return _of_preparation(model.preparation).then(_linear(model.components))
-    steps = list(_steps(model))
+    steps = steps_of(model)
     if not any(isinstance(step, MahalanobisMetric) for _, step in steps):
         raise TypeError(
             f"an export takes a fitted metric of lnml, a pipeline that holds one, or a model file; "
             f"got {kind_of(model)}"
         )
-    found = reduce(AffineMap.then, [_of_step(name, step) for name, step in steps])
-    first = steps[0][1]
-    return replace(found, names=tuple(map(str, getattr(first, "feature_names_in_", ()))))
+    return _joined(steps)
 
 
-def _steps(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the steps of a pipeline, and of pipelines inside it; or an estimator itself."""
+def affine_start(steps: Steps) -> tuple[AffineMap | None, Steps]:
+    """Split steps into a map, of those up to the first that is not affine, and the others.
+
+    The map is None if the metric is not among its steps.
+    """
+    n_affine = 0
+    while n_affine < len(steps) and _is_affine(steps[n_affine][1]):
+        n_affine += 1
+    start = steps[:n_affine]
+    if not any(isinstance(step, MahalanobisMetric) for _, step in start):
+        return None, steps
+    return _joined(start), steps[n_affine:]
+
+
+def steps_of(model: Any) -> Steps:
+    """Return the steps of a pipeline, and of pipelines inside it; or an estimator itself."""
+    return list(_flat(model))
+
+
+def _flat(model: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(model, Pipeline):
         yield "", model
         return
     for name, step in model.steps:
         if isinstance(step, Pipeline):
-            yield from _steps(step)
+            yield from _flat(step)
         elif step is not None and step != "passthrough":
             yield name, step
+
+
+def _joined(steps: Steps) -> AffineMap:
+    found = reduce(AffineMap.then, [_of_step(name, step) for name, step in steps])
+    first = steps[0][1]
+    return replace(found, names=tuple(map(str, getattr(first, "feature_names_in_", ()))))
+
+
+def _is_affine(step: Any) -> bool:
+    if isinstance(step, MahalanobisMetric):
+        return True
+    # A class derived from one of these may do something else.
+    return type(step) in _RULES and not getattr(step, "clip", False)
 
 
 def _of_step(name: str, step: Any) -> AffineMap:
@@ -112,8 +148,7 @@ def _of_step(name: str, step: Any) -> AffineMap:
         return _linear(step.components_)
     if getattr(step, "clip", False):
         raise TypeError(f"{kind_of(step)} with clip=True is no affine map: set clip=False")
-    # A class derived from one of these may do something else.
-    if type(step) in _RULES:
+    if _is_affine(step):
         return _RULES[type(step)](step)
     raise TypeError(
         f"the step {name!r} ({kind_of(step)}) cannot be exported: it takes scalers, PCA and "
@@ -128,6 +163,7 @@ def _scaled(step: Any, center: Any, factor: Any, offset: Any = None) -> AffineMa
         np.ones(d) if factor is None else np.asarray(factor, dtype=np.float64),
         np.zeros(d) if center is None else np.asarray(center, dtype=np.float64),
         np.zeros(d) if offset is None else np.asarray(offset, dtype=np.float64),
+        spread=_inverse(factor),
     )
 
 
@@ -142,11 +178,13 @@ def _of_minmax(step: MinMaxScaler) -> AffineMap:
 
 def _of_pca(step: PCA) -> AffineMap:
     matrix = np.asarray(step.components_, dtype=np.float64)
+    spread = np.sqrt(np.square(matrix).T @ step.explained_variance_)
     if step.whiten:
         # As scikit-learn does, a component without variance is divided by something tiny.
-        spread = np.sqrt(step.explained_variance_)
-        matrix = matrix / np.maximum(spread, np.finfo(spread.dtype).eps)[:, None]
-    return AffineMap(matrix, np.asarray(step.mean_, dtype=np.float64), np.zeros(len(matrix)))
+        lengths = np.sqrt(step.explained_variance_)
+        matrix = matrix / np.maximum(lengths, np.finfo(lengths.dtype).eps)[:, None]
+    center = np.asarray(step.mean_, dtype=np.float64)
+    return AffineMap(matrix, center, np.zeros(len(matrix)), spread=spread)
 
 
 def _linear(components: Any) -> AffineMap:

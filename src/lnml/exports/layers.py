@@ -6,6 +6,7 @@ from typing import Any
 
 from lnml.errors import require
 from lnml.exports.affine import affine_map
+from lnml.exports.digits import warn_of_lost_digits
 
 
 def to_torch(model: Any, *, dtype: Any = None) -> Any:
@@ -32,6 +33,11 @@ def to_torch(model: Any, *, dtype: Any = None) -> Any:
     ImportError
         Without torch: ``pip install "lnml[torch]"``.
 
+    Warns
+    -----
+    UserWarning
+        If float32 loses digits because columns are far from 0.
+
     Examples
     --------
     >>> from lnml import LMNN
@@ -45,6 +51,10 @@ def to_torch(model: Any, *, dtype: Any = None) -> Any:
     found = affine_map(model)
     r, d = found.matrix.shape
     bias = found.bias
+    dtype = dtype or torch.get_default_dtype()
+    if torch.finfo(dtype).eps > torch.finfo(torch.float64).eps:
+        cure = "export float64 (dtype), or subtract a constant before the fit and before the layer"
+        warn_of_lost_digits(found, model, cure=cure)
     # Random weights would be drawn for nothing, and change what is drawn later.
     layer = torch.nn.utils.skip_init(torch.nn.Linear, d, r, bias=bool(bias.any()), dtype=dtype)
     with torch.no_grad():
@@ -76,6 +86,11 @@ def to_sentence_transformers(model: Any) -> Any:
     ImportError
         Without Sentence Transformers: ``pip install "lnml[sentence-transformers]"``.
 
+    Warns
+    -----
+    UserWarning
+        If float32 loses digits because columns are far from 0.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,7 +108,10 @@ def to_sentence_transformers(model: Any) -> Any:
         "sentence-transformers",
         extra="sentence-transformers",
     )
-    matrix = affine_map(model).matrix
+    found = affine_map(model)
+    cure = "subtract their mean from the embeddings before the fit and before the module"
+    warn_of_lost_digits(found, model, cure=cure)
+    matrix = found.matrix
     return modules.Dense(
         matrix.shape[1],
         matrix.shape[0],

@@ -8,6 +8,7 @@ import numpy as np
 
 from lnml.errors import require
 from lnml.exports.affine import AffineMap, affine_map
+from lnml.exports.digits import warn_of_lost_digits
 from lnml.models import Model
 
 
@@ -36,6 +37,11 @@ def to_faiss(model: Any, X: Any = None) -> Any:
     ImportError
         Without Faiss: ``pip install "lnml[faiss]"``.
 
+    Warns
+    -----
+    UserWarning
+        If float32, the only type of Faiss, loses digits because columns are far from 0.
+
     Notes
     -----
     The transform moves the rows so that their mean becomes 0, because float32 then loses the fewest
@@ -54,6 +60,8 @@ def to_faiss(model: Any, X: Any = None) -> Any:
     """
     faiss = require("faiss", "faiss-cpu", extra="faiss")
     found = affine_map(model)
+    cure = "subtract a constant before the fit and before the index"
+    warn_of_lost_digits(found, model, cure=cure)
     if X is not None:
         rows = np.asarray(X, dtype=np.float32)
         if rows.ndim != 2 or rows.shape[1] != found.matrix.shape[1]:

@@ -110,6 +110,11 @@ class Model:
         return sum(self.class_rows) or len(self.rows)
 
     @property
+    def n_voters(self) -> int:
+        """Neighbours that vote unless a call says otherwise: ``k``, or 5 if that is None."""
+        return UNTOLD_K if self.k is None else self.k
+
+    @property
     def labels(self) -> np.ndarray:
         """Label of each training row: shape (n,)."""
         return np.array(self.classes)[self.codes]
@@ -166,7 +171,7 @@ class Model:
         """
         queries = self.transform(frame)
         if k is None:
-            k = UNTOLD_K if self.k is None else self.k
+            k = self.n_voters
         if without_self and k >= len(self.rows):
             raise InputError(
                 f"k must be from 1 to {len(self.rows) - 1}, the number of other training rows; "
