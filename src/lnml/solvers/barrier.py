@@ -186,11 +186,9 @@ def follow_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solut
         if gap > run.tol:
             barrier = _last_barrier(task, objective, run.tol, components.shape[1])
             function = partial(_with_barrier, task, barrier)
-            n_evaluations += descend(
-                function, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
-            )
+            _, more = descend(function, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision)
             value = max(task.value_and_gradient(trail.components)[0], 0.0)
-            n_evaluations += 1
+            n_evaluations += more + 1
             if value < objective:
                 best, objective = trail.components, value
             dual.add(task.dual_point(trail.components), trail.components)
