@@ -213,3 +213,17 @@ def test_interrupt(
     assert main("fit flowers.csv --label species -o a.model".split()) == 130
     assert capsys.readouterr() == ("", "lnml: interrupted, no result was written\n")
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "command", ["fit tiny.csv -o a.model", "compare tiny.csv -o a.html --folds 2 -j 1"]
+)
+def test_messages_call_a_column_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).standard_normal((40, 2)) * [1.0, 1e-90]
+    lines = [f"{x},{z},{'ab'[i % 2]}" for i, (x, z) in enumerate(rows)]
+    Path("tiny.csv").write_text("\n".join(["width,height,kind", *lines]))
+    said = fails(capsys, f"{command} -l kind -m support-vector")
+    assert "column 'height' differ by" in said

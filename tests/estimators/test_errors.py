@@ -1,6 +1,9 @@
 """Bad input gets an error that names the cause and the cure, before any work."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from learners import ALL, short_name
 from scipy import sparse
@@ -11,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 
 import lnml
-from lnml import ITML, LMNN, LNML, MCML
+from lnml import ITML, LMNN, LNML, MCML, SupportVectorMetric
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 3))
@@ -261,3 +264,23 @@ def test_fourth_powers_inside_lnml():
 def test_a_class_is_told_from_an_estimator(use):
     with pytest.raises(TypeError, match=r"the class LMNN \(write LMNN\(\) instead\)"):
         use()
+
+
+@pytest.mark.parametrize(
+    "learner, factor, told",
+    [
+        (LMNN(), 1e-200, "column 'height' differ by .* underflow"),
+        (LNML(LMNN()), 1e-200, "column 'height' differ by .* underflow"),
+        (SupportVectorMetric(), 1e-90, "column 'height' differ by .* fourth powers"),
+    ],
+)
+def test_a_column_is_called_by_its_name(learner, factor, told):
+    X = pd.DataFrame(RNG.standard_normal((30, 2)), columns=["width", "height"])
+    X["height"] *= factor
+    y = np.arange(30) % 2
+    with pytest.raises(ValueError, match=told):
+        clone(learner).fit(X, y)
+    with pytest.raises(ValueError, match="column 1 of X differ by") as raised:
+        clone(learner).fit(X.to_numpy(), y)
+    # Searches fit in other processes, whose errors are pickled.
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)

@@ -85,6 +85,20 @@ def test_claims_hold_on_nasty_data(learner, numbers):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("pattern", ["nearly equal columns", "an outlier"])
+def test_digits_are_kept_where_rows_are_nasty(pattern):
+    """Sums of rows would lose them; what they leave open was 100 %."""
+    X, y = overlapping(12, 150, 3)
+    if pattern == "an outlier":
+        X[5] *= 1e6
+    else:
+        X = np.column_stack([X, X[:, 0] + 1e-6 * np.random.default_rng(0).standard_normal(150)])
+    found = streamed_fit(LMNN(), X, y)
+    assert found.converged_ and found.duality_gap_ <= found.tol
+    proved = verify(found.certificate(X, y), X, y)
+    assert proved.holds, proved.reason
+
+
 def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
     X, y = overlapping(2, 300, 2)
     found = []

@@ -1,6 +1,9 @@
 """Model files: the same bits after a reload, and nothing but what was written is loaded."""
 
+import dataclasses
 import json
+import resource
+import signal
 import struct
 from pathlib import Path
 
@@ -16,6 +19,7 @@ import lnml
 from lnml import LMNN
 from lnml.cli.methods import NAMES, make_estimator
 from lnml.errors import InputError
+from lnml.evaluation.peak import peak_memory
 from lnml.learning.votes import cross_validated_votes
 from lnml.models import Model, fit_model, load_model, save_model
 from lnml.tables import Preparation, make_table
@@ -104,6 +108,35 @@ def test_older_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
         save_model(path, fitted("lmnn"))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs a limit of file sizes")
+def test_a_disk_that_fills_up_while_it_is_written(tmp_path: Path) -> None:
+    """A limit of the size of files stands for the disk; the older file stays."""
+    path = tmp_path / "a.model"
+    save_model(path, fitted())
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"a\.model cannot be written: .*File too large"):
+            save_model(path, fitted("lmnn"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs /proc")
+def test_storing_copies_a_metric_once_at_most(tmp_path: Path) -> None:
+    """Thousands of columns make a metric of hundreds of megabytes."""
+    save_model(tmp_path / "a.model", fitted())
+    model = dataclasses.replace(fitted(), components=np.eye(2000) + 0.0)
+    with peak_memory() as peak:
+        save_model(tmp_path / "wide.model", model)
+    assert peak.megabytes is not None
+    assert peak.megabytes * 1e6 < 1.5 * model.components.nbytes
 
 
 def test_a_row_is_left_out_once() -> None:

@@ -111,10 +111,11 @@ def test_no_trail_into_coordinates_of_another_kind():
 def test_descent_and_what_a_second_one_gains():
     function, _, target = quadratic(3)
     trail = Trail(np.ones((2, 3)))
-    cold = descend(function, trail, max_iter=100, value_tol=1e-14)
+    reached, cold = descend(function, trail, max_iter=100, value_tol=1e-14)
+    assert reached == function(trail.components)[0]
     np.testing.assert_allclose(trail.components, target, atol=1e-5)
     trail.components = np.ones((2, 3))
-    assert descend(function, trail, max_iter=100, value_tol=1e-14) <= cold / 2
+    assert descend(function, trail, max_iter=100, value_tol=1e-14)[1] <= cold / 2
     np.testing.assert_allclose(trail.components, target, atol=1e-5)
 
 
@@ -151,7 +152,8 @@ def test_no_step_without_a_slope():
     flat = np.zeros((2, 3))
     reached = take_step(lambda components: (0.0, flat), Trail(np.ones((2, 3))), 0.0, flat)
     assert reached.n_evaluations == 0
-    assert descend(lambda c: (0.0, flat), Trail(np.ones((2, 3))), max_iter=9, value_tol=0.0) == 1
+    trail = Trail(np.ones((2, 3)))
+    assert descend(lambda c: (0.0, flat), trail, max_iter=9, value_tol=0.0) == (0.0, 1)
 
 
 def test_components_beside_others():

@@ -12,6 +12,43 @@ import numpy as np
 LEAST_PENALTY = 1e-12
 
 
+class ColumnError(ValueError):
+    """A column has values that no fit can use.
+
+    Parameters
+    ----------
+    column : int
+        Its number.
+    told : str
+        What is wrong with its values.
+    names : sequence of str, or None
+        The names of all columns, if they have any.
+    where : str
+        What the columns are of.
+
+    Examples
+    --------
+    >>> error = ColumnError(1, "are too large")
+    >>> print(error, "|", error.named(["width", "height"]))
+    values of column 1 of X are too large | values of column 'height' are too large
+    """
+
+    def __init__(self, column: int, told: str, names: Any = None, where: str = "X") -> None:
+        self.column, self.told, self.names, self.where = column, told, names, where
+        called = f"column {column} of {where}"
+        if names is not None:
+            called = f"column {str(names[column])!r}"
+        super().__init__(f"values of {called} {told}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come back from another process as it was."""
+        return ColumnError, (self.column, self.told, self.names, self.where)
+
+    def named(self, names: Any) -> ColumnError:
+        """Return the same with the names of the columns."""
+        return ColumnError(self.column, self.told, names, self.where)
+
+
 def largest_value(dtype: Any) -> float:
     """Return a number up to which squares, and sums of many squares, stay finite."""
     return float(np.sqrt(np.finfo(dtype).max) / 1e3)
@@ -33,13 +70,19 @@ def refuse_overflow(name: str, values: Any) -> None:
         )
 
 
-def refuse_spreads(name: str, spread: np.ndarray) -> None:
-    """Say clearly that squares of the spread of a column (d,) would be lost, or in its units."""
+def refuse_spreads(name: str, spread: np.ndarray, names: Any = None) -> None:
+    """Say clearly that squares of the spread of a column (d,) would be lost, or in its units.
+
+    ``names`` are those of the columns, if they have any.
+    """
     tiny = np.flatnonzero((spread > 0.0) & (spread < np.sqrt(np.finfo(np.float64).tiny) * 1e3))
     if tiny.size:
-        raise ValueError(
-            f"values of column {tiny[0]} of {name} differ by {spread[tiny[0]]:.1e} at most, and "
-            f"squares of that underflow: rescale or drop it"
+        raise ColumnError(
+            int(tiny[0]),
+            f"differ by {spread[tiny[0]]:.1e} at most, and squares of that underflow: rescale or "
+            f"drop it",
+            names,
+            name,
         )
     low, high = spread[spread > 0.0].min(initial=inf), spread.max(initial=0.0)
     if float(high) > float(low) * largest_value(np.float64):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lnml.core.checks import refuse_overflow, refuse_spreads
+from lnml.core.checks import ColumnError, refuse_overflow, refuse_spreads
 from lnml.core.labels import Classes, classes_by_appearance
 from lnml.core.neighborhoods import Neighborhoods
 from lnml.estimators.metric import check_pairs
@@ -96,7 +96,7 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     labels, codes = _classes(y)
     check_learnable(rows, labels, codes)
     refuse_overflow("X", rows)
-    refuse_spreads("X", _column_spreads(rows))
+    refuse_spreads("X", _column_spreads(rows), getattr(estimator, "feature_names_in_", None))
     return TrainingRows(rows, labels, codes)
 
 
@@ -190,10 +190,11 @@ def refuse_fourth_powers(estimator: BaseEstimator, X: Any) -> None:
     least, most = limits.tiny**0.25 * 1e3, limits.max**0.25 / 1e3
     wrong = np.flatnonzero((spread > most) | ((spread > 0.0) & (spread < least)))
     if wrong.size:
-        raise ValueError(
-            f"values of column {wrong[0]} differ by up to {spread[wrong[0]]:.1e}, and "
-            f"{type(estimator).__name__} needs fourth powers of such differences, which are no "
-            f"numbers of float64: rescale or drop it"
+        raise ColumnError(
+            int(wrong[0]),
+            f"differ by up to {spread[wrong[0]]:.1e}, and {type(estimator).__name__} needs fourth "
+            f"powers of such differences, which are no numbers of float64: rescale or drop it",
+            getattr(estimator, "feature_names_in_", None),
         )
 
 

@@ -34,7 +34,7 @@ def check_rows(X: Any, y: Any, methods: Mapping[str, Any]) -> tuple[Any, np.ndar
         raise ValueError(
             f"X has {len(values)} rows, and y has {len(labels)} labels: give one label for each row"
         )
-    _check_finite(values, methods)
+    _check_finite(values, methods, getattr(X, "columns", None))
     missing = np.flatnonzero([label is None or label != label for label in labels.tolist()])
     if missing.size:
         raise ValueError(f"row {missing[0]} has no label in y: leave such rows out")
@@ -46,8 +46,11 @@ def check_rows(X: Any, y: Any, methods: Mapping[str, Any]) -> tuple[Any, np.ndar
     return X if hasattr(X, "iloc") else values, labels
 
 
-def _check_finite(values: np.ndarray, methods: Mapping[str, Any]) -> None:
-    """Refuse what no distance can use; an estimator may fill in missing values by itself."""
+def _check_finite(values: np.ndarray, methods: Mapping[str, Any], names: Any) -> None:
+    """Refuse what no distance can use; an estimator may fill in missing values by itself.
+
+    ``names`` are those of the columns, or None.
+    """
     bad = ~np.isfinite(values)
     plain = [name for name, estimator in methods.items() if estimator is None]
     if not plain:
@@ -55,7 +58,8 @@ def _check_finite(values: np.ndarray, methods: Mapping[str, Any]) -> None:
     if bad.any():
         row, column = (int(place[0]) for place in np.nonzero(bad))
         raise ValueError(
-            f"X holds {values[row, column]} in row {row}, column {column}: "
+            f"X holds {values[row, column]} in row {row}, "
+            f"column {column if names is None else repr(str(names[column]))}: "
             + (f"{plain[0]!r} cannot use it; " if plain else "")
             + "correct it, or leave the row out"
         )

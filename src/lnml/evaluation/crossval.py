@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import delayed
 
-from lnml.core.checks import check_integer
+from lnml.core.checks import ColumnError, check_integer
 from lnml.evaluation.checks import check_depth, check_methods, check_rows, check_voters
 from lnml.evaluation.peak import peak_memory
 from lnml.evaluation.problem import FoldData, Problem, stratified_folds, stratified_sample
@@ -233,7 +233,10 @@ def _run_method(name: str, method: Any, data: FoldData, fold: int, rule: Rule) -
         with warnings.catch_warnings():
             # Such fits are counted through converged_ and reported with the results.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return clone(method).fit(X[rows], y[rows])
+            try:
+                return clone(method).fit(X[rows], y[rows])
+            except ColumnError as error:
+                raise error.named(data.columns(name).names) from error
 
     warm_up(method, inside)
     start = time.perf_counter()

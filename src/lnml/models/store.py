@@ -66,13 +66,18 @@ def save_model(path: str | Path, model: Any, *, replace: bool = True) -> None:
         header, arrays = check_storable(model)
         header |= {"format": FORMAT, "lnml": __version__}
     require("safetensors")
-    from safetensors.numpy import save
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
 
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, allow_nan=False)
-    content = save(arrays, {HEADER: text, CHECKSUM: _checksum(text, arrays)})
+    metadata = {HEADER: text, CHECKSUM: _checksum(text, arrays)}
     with atomic_output(path, replace=replace) as temporary:
-        temporary.write_bytes(content)
+        try:
+            save_file(arrays, temporary, metadata)
+        except SafetensorError as error:
+            # It has its own name for a full disk.
+            raise OSError(str(error)) from error
 
 
 def _model_state(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -241,7 +246,8 @@ def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
-        digest.update(array.tobytes())
+        # Its bytes as they lie: a copy of a metric of thousands of columns takes much memory.
+        digest.update(array.reshape(-1).view(np.uint8))
     return digest.hexdigest()
 
 

@@ -103,8 +103,8 @@ class FrobeniusObjective(TripletObjective):
         known = finished.task.coordinates.whitened
         whitened = for_proof(kernels, points, known, class_pull(points))
         if isinstance(slopes, SlopesAt):
-            sums = slope_sums(kernels, finished, slopes)
-            push, total = sums.moment(whitened.matrix), sums.weighted(self.hinge_weight)
+            sums = slope_sums(kernels, finished, slopes, whitened.matrix)
+            push, total = sums.push, sums.weighted(self.hinge_weight)
         else:
             push = push_moment(finished.pairs, slopes, whitened.matrix)
             total = slope_total(slopes, self.hinge_weight)
@@ -170,8 +170,8 @@ class WeightedBasisObjective(FrobeniusObjective):
         # A column along which rows do not differ needs no weight.
         basis = np.where(finished.task.coordinates.varies, self.basis, 0.0)
         if isinstance(slopes, SlopesAt):
-            sums = slope_sums(self.training.kernels, finished, slopes)
-            push, total = sums.moment(basis), sums.weighted(self.hinge_weight)
+            sums = slope_sums(self.training.kernels, finished, slopes, basis)
+            push, total = sums.push, sums.weighted(self.hinge_weight)
             found, error = -np.diag(push.matrix), push.error
         else:
             i, j, weights, summed = slope_edges(finished.pairs, slopes)

@@ -9,10 +9,10 @@ from lnml.core.solution import Certificate, DualPoint, Proof
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, RowSpan, for_proof, whiten_pull
-from lnml.objectives.large_proof import inside, prove_large
+from lnml.objectives.large_proof import prove_large
 from lnml.objectives.margins import sample_margins
 from lnml.objectives.mixture import RecentPoints
-from lnml.objectives.streamed_proof import slope_sums
+from lnml.objectives.streamed_proof import pull_sum, slope_sums
 from lnml.objectives.trace import PenalisedObjective, Ridge
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import TripletTask
@@ -104,10 +104,9 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
         kernels, points = self.training.kernels, self.training.points
         edge = Edge(finished.task.targets)
         coordinates = for_proof(kernels, points, finished.task.coordinates, edge).matrix
-        pull = inside(kernels.edge_scatter(points, [edge]), coordinates)
-        pull = pull.plus(self.ridge.moment(coordinates))
-        sums = slope_sums(kernels, finished, dual)
-        push = sums.moment(coordinates).times(self.hinge_weight)
+        pull = pull_sum(kernels, finished, coordinates).plus(self.ridge.moment(coordinates))
+        sums = slope_sums(kernels, finished, dual, coordinates)
+        push = sums.push.times(self.hinge_weight)
         bound = pull_bound(pull, push, self.pull_weight, sums.weighted(self.hinge_weight))
         return self._proof(finished, bound, coordinates, sums.duals(bound.share))
 

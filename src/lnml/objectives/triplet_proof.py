@@ -11,6 +11,8 @@ from lnml.core.points import Points
 from lnml.kernels.tensors import is_tensor
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.triplet_task import TripletTask, count_triplets
+from lnml.proofs.all_pairs import Rows
+from lnml.proofs.all_triplets import Triplets, hinge_total
 from lnml.proofs.differences import squared_lengths
 from lnml.proofs.hinges import Pairs
 from lnml.proofs.objective import Lengths, Value, hinge_sum
@@ -55,7 +57,8 @@ class FinishedTriplets:
     large : bool
         Whether the rows are not on the host.
     streamed : bool
-        Whether there is no room for impostors and slopes; such a fit is large, too.
+        Whether there is no room for impostors and slopes: a first proof of such a fit is that of a
+        large one, a more careful one goes through all triplets, a few rows at a time.
     objective : float
         The objective, once it is known.
     """
@@ -82,7 +85,7 @@ class FinishedTriplets:
         n_pairs = i.size + (dual.value.size if isinstance(dual, Slopes) else 0)
         self.large = care == 0 and n_pairs * components.size > most and not far
         self.large = may_be_large and (self.large or self.kernels.remote)
-        self.large = self.large or self.streamed
+        self.large = self.large or (self.streamed and care == 0)
         points = self.kernels.mapped(self.points, wide=True)
         self.embedding = self.kernels.embed(points, components)
         self.rounding = embedding_error(self.kernels.columns(points), points, components)
@@ -104,8 +107,16 @@ class FinishedTriplets:
         errors = 2.0 * np.sqrt(values) * shift + shift**2
         return Lengths(values, errors + gamma(len(self.components) + 2) * values)
 
+    @property
+    def triplets(self) -> Triplets:
+        """Rows on the host and target pairs, from which all triplets follow."""
+        rows = Rows(self.pairs.rows, np.asarray(self.points.class_start))
+        return Triplets(rows, self.pattern.indptr, self.pairs.i, self.pairs.j)
+
     def hinges(self) -> Value:
         """Sum of the hinges of all triplets."""
+        if self.streamed and not self.large:
+            return hinge_total(self.triplets, self.components)
         # Rows without targets have no reach.
         reach = np.full(self.points.n_rows, -np.inf)
         filled = np.flatnonzero(self.pattern.sizes)

@@ -87,13 +87,16 @@ class TripletObjective(ABC):
         proof = self.proved(finished, task.dual())
         targets = np.stack([finished.pairs.i, finished.pairs.j], axis=1)
         n_slopes = len(proof.duals.get("slopes", ()))
-        work = 3.0 * (len(targets) + n_slopes) * components.size
+        n_pairs = len(targets) + n_slopes
+        if finished.streamed:
+            # All pairs, for the objective and for the slopes.
+            n_pairs = 2 * self.training.points.n_rows**2
         return replace(
             proof,
             error=value.error,
             floor=FLOOR_SHARE * task.objective_at_zero,
-            # More care needs the rows on the host, and lists of the triplets.
-            work=np.inf if self.training.kernels.remote or finished.streamed else work,
+            # More care needs the rows on the host.
+            work=np.inf if self.training.kernels.remote else 3.0 * n_pairs * components.size,
             duals={"targets": targets, **proof.duals},
         )
 
