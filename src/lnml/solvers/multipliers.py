@@ -28,6 +28,9 @@ FIRST_SMOOTHING = 0.3
 COARSE_ITERATIONS = 3
 COARSE_STEPS = 15
 STEPS = 30
+# A step of SciPy's takes as long as an evaluation on a GPU if components have this many entries.
+LARGE = 2**13
+COARSE_PAIRS = 12
 LEAST_SOFTNESS = 0.2
 # Share of the tolerated gap that may be spent on slack of the dual point.
 AIM_SHARE = 0.25
@@ -152,13 +155,15 @@ def _lowered(
     Without a trail the metric is still far off, and a few steps will do.
     """
     smoothed, value_tol = partial(task.smoothed, smoothing=smoothing), 0.1 * task.precision
-    if trail is None:
+    if trail is None and components.size < LARGE:
         minimum = minimize_over_components(
             smoothed, components, max_iter=COARSE_STEPS, value_tol=value_tol
         )
         return minimum.components, minimum.value, minimum.n_evaluations
+    steps = COARSE_STEPS if trail is None else STEPS
+    trail = trail or Trail(components, most_pairs=COARSE_PAIRS)
     trail.components = components
-    value, n_evaluations = descend(smoothed, trail, max_iter=STEPS, value_tol=value_tol)
+    value, n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=value_tol)
     return trail.components, value, n_evaluations
 
 
