@@ -204,28 +204,10 @@ def slopes(
 
 @njit(nogil=True, cache=True)
 def _hinge_rows(
-    z,
-    others,
-    t_indptr,
-    target_distances,
-    c_indptr,
-    c_indices,
-    gamma,
-    m_indptr,
-    m_impostor,
-    m_slot,
-    m_value,
-    lo,
-    hi,
-    roots,
-    drift,
-    slack,
-    target_weights,
-    target_hinge,
-    counts,
-    out_indices,
-    out_weights,
-):
+    z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
+    m_slot, m_value, lo, hi, roots, drift, slack, target_weights, target_hinge, counts,
+    out_indices, out_weights,
+):  # fmt: skip
     """Sum over the triplets of rows lo..hi; write the candidates that have slopes."""
     used = 0
     smoothed = 0.0
@@ -282,27 +264,9 @@ def _hinge_rows(
 
 @njit(nogil=True, cache=True)
 def _slope_rows(
-    z,
-    others,
-    t_indptr,
-    target_distances,
-    c_indptr,
-    c_indices,
-    gamma,
-    m_indptr,
-    m_impostor,
-    m_slot,
-    m_value,
-    lo,
-    hi,
-    roots,
-    drift,
-    slack,
-    counts,
-    out_impostor,
-    out_slot,
-    out_value,
-):
+    z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
+    m_slot, m_value, lo, hi, roots, drift, slack, counts, out_impostor, out_slot, out_value,
+):  # fmt: skip
     """Write the non-zero slopes of rows lo..hi; return how many there are."""
     used = 0
     capacity = out_value.shape[0]
