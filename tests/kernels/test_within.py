@@ -246,3 +246,23 @@ def test_leading_coordinates_lose_no_pair(monkeypatch, dtype, margin, scale, out
     assert_found_exactly(kernels.within(embedding, radius).found, D, y, radius, margin)
     with room_for(kernels, 60 * y.size):
         assert_same_hinges(kernels, embedding, D, y, clear_radius(D), rtol=margin)
+
+
+@pytest.mark.parametrize("dtype, margin", [(np.float64, 1e-6), (np.float32, 1e-3)])
+@pytest.mark.parametrize("kept", [1, 8, 16, 23])
+@pytest.mark.parametrize("steepness", [1.0, 1e-2])
+def test_following_coordinates_lose_no_pair(monkeypatch, dtype, margin, kept, steepness):
+    """Any split of the coordinates; with duplicates, an outlier and a constant column."""
+    leading = "lnml.kernels.cpu.search_filter._leading_coordinates"
+    monkeypatch.setattr("lnml.kernels.cpu.search_filter.SMALL", 0)
+    monkeypatch.setattr(leading, lambda *_: kept)
+    Z, y = sorted_blobs(4, MANY[:3], 24)
+    Z *= np.geomspace(1.0, steepness, 24)
+    Z[:, 5] = 7.0
+    Z[-9:] = Z[:9]
+    Z[11] += 1e3
+    Z = Z.astype(dtype)
+    kernels, embedding = embedded(Z, y, dtype)
+    D = squared_distances(Z)
+    for radius in (random_radius(D, 4), np.full(y.size, 1e-9), np.full(y.size, 2.0 * D.max())):
+        assert_found_exactly(kernels.within(embedding, radius).found, D, y, radius, margin)

@@ -84,9 +84,9 @@ class CpuTiles(Tiles):
         totals = np.sum([each.totals for each in sums], axis=0)
         push = None
         if moment:
-            weights = [-each.candidate_weights for each in sums]
+            pushed, weights = [each.pushed for each in sums], [-each.push_weights for each in sums]
             exact = moment == "data"
-            push = self.moment(data if exact else z, data, triplets.candidates, weights, exact)
+            push = self.moment(data if exact else z, data, pushed, weights, exact)
         return HingePart(
             totals, [each.target_weights for each in sums], [each.target_hinge for each in sums],
             push,

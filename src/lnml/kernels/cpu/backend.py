@@ -32,6 +32,7 @@ from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu import streamed as _streamed
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import times_transposed
+from lnml.kernels.cpu.screen import screened
 from lnml.kernels.cpu.threads import (
     block_budget,
     pair_budget,
@@ -146,7 +147,7 @@ class CPUKernels(Kernels):
     ) -> WorkingSet:
         if candidates is None:
             candidates = Pattern(np.zeros_like(targets.indptr), np.zeros(0, np.int32))
-        return WorkingSet(targets, candidates, multipliers)
+        return screened(WorkingSet(targets, candidates, multipliers))
 
     def carry_over(self, old: Multipliers, old_targets: Pattern, targets: Pattern) -> Multipliers:
         return _patterns.carry_over(old, old_targets, targets)

@@ -11,7 +11,7 @@ import numpy as np
 from lnml.core.points import Columns, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.cpu.products import shifted_product
-from lnml.kernels.cpu.threads import each_tile
+from lnml.kernels.cpu.threads import each_tile, run_tiles
 from lnml.kernels.tiles import row_tiles
 
 # Rows that are looked at for a value in the middle of each column.
@@ -65,9 +65,23 @@ def mapped(
     elif shift is None and scale is None:
         return replace(points, data=points.data.astype(dtype, copy=False))
     else:
-        data = points.data if shift is None else points.data - shift
-        data = (data if scale is None else data / scale).astype(dtype)
+        data = _rescaled(points.data, shift, scale, dtype)
     return Points(data, points.class_start, far)
+
+
+def _rescaled(
+    data: np.ndarray, shift: np.ndarray | None, scale: np.ndarray | None, dtype: np.dtype
+) -> np.ndarray:
+    """Return (data - shift) / scale, a tile of rows at a time."""
+    found = np.empty(data.shape, dtype=dtype)
+
+    def fill(tile: tuple[int, int]) -> None:
+        rows = data[slice(*tile)]
+        rows = rows if shift is None else rows - shift
+        found[slice(*tile)] = rows if scale is None else rows / scale
+
+    run_tiles(fill, row_tiles(len(data), _ROWS_PER_TILE))
+    return found
 
 
 def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:

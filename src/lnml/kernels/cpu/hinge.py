@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from lnml.core.pairs import Hinge, HingeSums, Multipliers, Pattern, WorkingSet
+from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
 from lnml.kernels.cpu.distances import pattern_distances, squared_distance
 from lnml.kernels.cpu.laplacian import Weighted
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
+from lnml.kernels.cpu.screen import (
+    NO_BOUNDS,
+    Bounds,
+    bounds_of,
+    root_bound,
+    screen_limit,
+    too_far,
+)
 from lnml.kernels.cpu.threads import run_tiles
 
 _PAIRS_PER_TILE = 40_000
+
+
+class HingeSums(NamedTuple):
+    """Sums over the triplets of some rows.
+
+    Attributes
+    ----------
+    totals : ndarray of shape (4,)
+        The four numbers of a :class:`lnml.core.pairs.Hinge`.
+    target_weights, target_hinge : ndarrays aligned with the targets
+        Sum of the slopes of the triplets of a target pair, and of max(0, h).
+    pushed : Pattern
+        The candidates that have slopes.
+    push_weights : ndarray aligned with these
+        Sum of their slopes.
+    """
+
+    totals: np.ndarray
+    target_weights: np.ndarray
+    target_hinge: np.ndarray
+    pushed: Pattern
+    push_weights: np.ndarray
 
 
 def work_tiles(candidates: Pattern) -> list[tuple[int, int]]:
@@ -52,18 +83,21 @@ def hinge_sums(
     working: WorkingSet,
     target_distances: np.ndarray,
     gamma: float,
+    bounds: Bounds = NO_BOUNDS,
 ) -> HingeSums:
     """Sum the hinges of all triplets of a working set.
 
     Rows of the patterns are rows of ``z``, impostors are rows of ``others``. Of the targets
-    only their squared distances are read.
+    only their squared distances are read. ``bounds`` of candidates are renewed.
     """
     candidates, multipliers = working.candidates, _multipliers_of(working)
     target_weights, target_hinge = np.zeros((2, target_distances.size))
-    candidate_weights = np.zeros(candidates.size)
+    counts = np.zeros(candidates.indptr.size, dtype=np.int64)
 
-    def evaluate(tile: tuple[int, int]) -> tuple[float, float, float, int]:
-        return _hinge_rows(
+    def evaluate(tile: tuple[int, int]) -> tuple[tuple[float, ...], np.ndarray, np.ndarray]:
+        most = candidates.indptr[tile[1]] - candidates.indptr[tile[0]]
+        indices, weights = np.empty(most, dtype=np.int32), np.empty(most)
+        used, *totals = _hinge_rows(
             z,
             others,
             working.targets.indptr,
@@ -77,13 +111,24 @@ def hinge_sums(
             multipliers.value,
             tile[0],
             tile[1],
+            *bounds,
             target_weights,
-            candidate_weights,
             target_hinge,
+            counts,
+            indices,
+            weights,
         )
+        return tuple(totals), indices[:used].copy(), weights[:used].copy()
 
-    totals = np.array(run_tiles(evaluate, work_tiles(candidates))).reshape(-1, 4).sum(axis=0)
-    return HingeSums(totals, target_weights, candidate_weights, target_hinge)
+    parts = run_tiles(evaluate, work_tiles(candidates))
+    totals = np.array([part[0] for part in parts]).reshape(-1, 4).sum(axis=0)
+    indices, weights = (
+        np.concatenate([part[k] for part in parts]) if parts else np.zeros(0, kind)
+        for k, kind in ((1, np.int32), (2, np.float64))
+    )
+    return HingeSums(
+        totals, target_weights, target_hinge, Pattern(np.cumsum(counts), indices), weights
+    )
 
 
 def hinge(
@@ -96,19 +141,18 @@ def hinge(
     """See :meth:`lnml.kernels.protocol.Kernels.hinge`."""
     z, data = embedding.coordinates, embedding.points.data
     found = None
-    totals, target_weights, candidate_weights, target_hinge = hinge_sums(
-        z, z, working, target_distances, gamma
-    )
+    # Who asks for a moment will come again, at a metric near this one.
+    bounds = bounds_of(working, z) if moment else NO_BOUNDS
+    sums = hinge_sums(z, z, working, target_distances, gamma, bounds)
     if moment:
-        np.negative(candidate_weights, out=candidate_weights)
         edges = [
-            Weighted(working.targets, target_weights),
-            Weighted(working.candidates, candidate_weights),
+            Weighted(working.targets, sums.target_weights),
+            Weighted(sums.pushed, -sums.push_weights),
         ]
         exact = moment == "data"
         found = weighted_moment(edges, [data if exact else z], [data], exact=exact)
-    smoothed, exact, slope_sum, n_active = totals.tolist()
-    return Hinge(smoothed, exact, slope_sum, int(n_active), target_hinge, found)
+    smoothed, exact, slope_sum, n_active = sums.totals.tolist()
+    return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
 
 
 def slopes(
@@ -120,6 +164,7 @@ def slopes(
 ) -> Multipliers:
     """See :meth:`lnml.kernels.protocol.Kernels.slopes`; rows as in :func:`hinge_sums`."""
     candidates, multipliers = working.candidates, _multipliers_of(working)
+    bounds = bounds_of(working, z) if z is others else NO_BOUNDS
 
     def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
         capacity = 1024
@@ -144,6 +189,7 @@ def slopes(
                 multipliers.value,
                 tile[0],
                 tile[1],
+                *bounds,
                 counts,
                 *buffers,
             )
@@ -158,43 +204,38 @@ def slopes(
 
 @njit(nogil=True, cache=True)
 def _hinge_rows(
-    z,
-    others,
-    t_indptr,
-    target_distances,
-    c_indptr,
-    c_indices,
-    gamma,
-    m_indptr,
-    m_impostor,
-    m_slot,
-    m_value,
-    lo,
-    hi,
-    target_weights,
-    candidate_weights,
-    target_hinge,
-):
+    z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
+    m_slot, m_value, lo, hi, roots, drift, slack, target_weights, target_hinge, counts,
+    out_indices, out_weights,
+):  # fmt: skip
+    """Sum over the triplets of rows lo..hi; write the candidates that have slopes."""
+    used = 0
     smoothed = 0.0
     exact = 0.0
     slope_sum = 0.0
     n_active = 0
+    screened = drift.shape[0] > 0
     for row in range(lo, hi):
+        before = used
         t0 = t_indptr[row]
         t1 = t_indptr[row + 1]
-        reach = -np.inf
-        for t in range(t0, t1):
-            reach = max(reach, target_distances[t])
+        reach = _reach(target_distances, t0, t1)
+        limit = screen_limit(reach, drift, row, slack)
         m = m_indptr[row]
         m_end = m_indptr[row + 1]
         for c in range(c_indptr[row], c_indptr[row + 1]):
             impostor = c_indices[c]
-            distance = squared_distance(z[row], others[impostor])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
+            if screened and not has_multiplier and too_far(roots[c], drift[impostor], limit):
+                continue
+            distance = squared_distance(z[row], others[impostor])
+            if screened:
+                roots[c] = root_bound(distance, slack, drift[row], drift[impostor])
             if 1.0 + reach - distance <= 0.0 and not has_multiplier:
                 continue
+            weight = 0.0
             for t in range(t0, t1):
                 h = 1.0 + target_distances[t] - distance
                 previous = 0.0
@@ -212,42 +253,38 @@ def _hinge_rows(
                 if slope > 0.0:
                     slope_sum += slope
                     target_weights[t] += slope
-                    candidate_weights[c] += slope
-    return smoothed, exact, slope_sum, n_active
+                    weight += slope
+            if weight > 0.0:
+                out_indices[used] = impostor
+                out_weights[used] = weight
+                used += 1
+        counts[row + 1] = used - before
+    return used, smoothed, exact, slope_sum, n_active
 
 
 @njit(nogil=True, cache=True)
 def _slope_rows(
-    z,
-    others,
-    t_indptr,
-    target_distances,
-    c_indptr,
-    c_indices,
-    gamma,
-    m_indptr,
-    m_impostor,
-    m_slot,
-    m_value,
-    lo,
-    hi,
-    counts,
-    out_impostor,
-    out_slot,
-    out_value,
-):
+    z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
+    m_slot, m_value, lo, hi, roots, drift, slack, counts, out_impostor, out_slot, out_value,
+):  # fmt: skip
     """Write the non-zero slopes of rows lo..hi; return how many there are."""
     used = 0
     capacity = out_value.shape[0]
+    screened = drift.shape[0] > 0
     for i in range(lo, hi):
         before = used
+        reach = _reach(target_distances, t_indptr[i], t_indptr[i + 1])
+        limit = screen_limit(reach, drift, i, slack)
         m = m_indptr[i]
         m_end = m_indptr[i + 1]
         for c in range(c_indptr[i], c_indptr[i + 1]):
             impostor = c_indices[c]
-            distance = squared_distance(z[i], others[impostor])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
+            has_multiplier = m < m_end and m_impostor[m] == impostor
+            if screened and not has_multiplier and too_far(roots[c], drift[impostor], limit):
+                continue
+            distance = squared_distance(z[i], others[impostor])
             for t in range(t_indptr[i], t_indptr[i + 1]):
                 slot = t - t_indptr[i]
                 previous = 0.0
@@ -264,6 +301,15 @@ def _slope_rows(
                     used += 1
         counts[i - lo] = used - before
     return used
+
+
+@njit(nogil=True, cache=True)
+def _reach(target_distances, t0, t1):
+    """Largest squared distance of some targets; -inf if there are none."""
+    reach = -np.inf
+    for t in range(t0, t1):
+        reach = max(reach, target_distances[t])
+    return reach
 
 
 @njit(nogil=True, cache=True)

@@ -15,6 +15,10 @@ from lnml.kernels.tiles import row_tiles
 
 # More than the relative distance of two numbers that round_tie makes equal.
 _TIE_WIDTH = 2.0**-35
+# References that are looked at together: most of such groups have none that is near.
+_SEGMENT = 64
+# Room for sums that are rounded in another order.
+_ORDER = 2.0**-48
 
 
 def nearest_in_ranges(
@@ -67,25 +71,48 @@ def _select(products, queries, references, centre, lo, low, k, exclude_self, dis
         i = lo + a
         norm = squared_distance(queries[i], centre)
         upper[:] = np.inf
-        for j in range(n_references):
-            if exclude_self and low + j == i:
+        for first in range(0, n_references, _SEGMENT):
+            end = min(first + _SEGMENT, n_references)
+            limit = upper[k - 1] - norm * (1.0 + slack)
+            if _count_below(products[a, first:end], norms[first:end], 1.0 + slack, limit) == 0.0:
                 continue
-            bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
-            if bound < upper[k - 1]:
-                p = k - 1
-                while p > 0 and upper[p - 1] > bound:
-                    upper[p] = upper[p - 1]
-                    p -= 1
-                upper[p] = bound
+            for j in range(first, end):
+                if exclude_self and low + j == i:
+                    continue
+                bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
+                if bound < upper[k - 1]:
+                    p = k - 1
+                    while p > 0 and upper[p - 1] > bound:
+                        upper[p] = upper[p - 1]
+                        p -= 1
+                    upper[p] = bound
         # Distances that are equal after rounding must all be seen.
         limit = upper[k - 1] * (1.0 + _TIE_WIDTH)
-        for j in range(n_references):
-            if exclude_self and low + j == i:
+        share = 1.0 - slack - _ORDER
+        for first in range(0, n_references, _SEGMENT):
+            end = min(first + _SEGMENT, n_references)
+            part = products[a, first:end]
+            if _count_below(part, norms[first:end], share, limit - norm * share) == 0.0:
                 continue
-            if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
-                continue
-            exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
-            _insert(distances[i], indices[i], exact, low + j)
+            for j in range(first, end):
+                if exclude_self and low + j == i:
+                    continue
+                if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
+                    continue
+                exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
+                _insert(distances[i], indices[i], exact, low + j)
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _count_below(products, norms, share, limit):
+    """Return how many of share * norm - 2 * product are not above a limit.
+
+    No branch: the compiler turns this into vector code.
+    """
+    count = 0.0
+    for j in range(products.shape[0]):
+        count += 0.0 if share * norms[j] - 2.0 * products[j] > limit else 1.0
+    return count
 
 
 @njit(nogil=True, cache=True)

@@ -1,7 +1,8 @@
 """Impostor search: all pairs of different class closer than a radius.
 
 A float32 matrix product over the few leading principal coordinates bounds
-every distance from below; the pairs that pass are verified with all of them.
+every distance from below, and a few coordinates more sort out most pairs that pass; the others
+are verified with all coordinates.
 Rows are sorted by class, so the partners of a row are two contiguous ranges. A
 search over all rows computes each pair once and uses it for both rows.
 """
@@ -21,11 +22,15 @@ from lnml.kernels.cpu.search_filter import NO_LIMIT, Filter, make_filter
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
-TILE_ROWS = 256
+TILE_ROWS = 512
 # A search of a few rows is cut into so many tiles, for all threads to have some.
 FEW_TILES = 16
 TILE_COLUMNS = 2048
+# Products that are made before they are looked at: they stay in the cache of a core.
+CACHED = 2**17
+# Pairs that are looked at together; then those of them among which one passed.
 _SEGMENT = 128
+_PART = 16
 
 
 def within(embedding: Embedding, radius: np.ndarray, max_pairs: int | None = None) -> Pattern:
@@ -128,19 +133,18 @@ def _search(
     def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         lo, hi = first + tile[0], first + tile[1]
         out_from, out_to = out_first[lo:hi].max(), out_end[lo:hi].min()
-        buffers = np.empty((2, 4096), dtype=np.int32)
+        buffers, room = np.empty((2, 4096), dtype=np.int32), np.empty(CACHED, dtype=np.float32)
         used = 0
         for left, right in (
             (begin + a, begin + b) for a, b in row_tiles(end - begin, TILE_COLUMNS)
         ):
             if out_from <= left and right <= out_to:
                 continue
-            products = filter_.leading[lo:hi] @ filter_.leading[left:right].T
             before = used
             while True:
                 used = _collect(
-                    products, lo, left, window.two_way, filter_.norms, filter_.limits, of_columns,
-                    radius, out_first, out_end, *mine, *others, buffers, before,
+                    lo, hi, left, right, window.two_way, *filter_, of_columns, radius,
+                    out_first, out_end, *mine, *others, room, buffers, before,
                 )  # fmt: skip
                 if used >= 0:
                     break
@@ -169,10 +173,30 @@ class _Tally:
 
 @njit(nogil=True, cache=True)
 def _collect(
-    products, lo, left, two_way, norms, limits, of_columns, radius, out_first, out_end,
-    z, z_first, others, others_first, buffers, used,
+    lo, hi, left, right, two_way, leading, norms, limits, following, rounding, of_columns, radius,
+    out_first, out_end, z, z_first, others, others_first, room, buffers, used,
 ):  # fmt: skip
     """Append the close pairs of one tile; return the new length, -1 when full."""
+    columns = max(room.size // (hi - lo), 1)
+    for first in range(left, right, columns):
+        end = min(first + columns, right)
+        products = room[: (hi - lo) * (end - first)].reshape(hi - lo, end - first)
+        np.dot(leading[lo:hi], leading[first:end].T, products)
+        used = _close_pairs(
+            products, lo, first, two_way, norms, limits, following, rounding, of_columns, radius,
+            out_first, out_end, z, z_first, others, others_first, buffers, used,
+        )  # fmt: skip
+        if used < 0:
+            break
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _close_pairs(
+    products, lo, left, two_way, norms, limits, following, rounding, of_columns, radius,
+    out_first, out_end, z, z_first, others, others_first, buffers, used,
+):  # fmt: skip
+    """Append the close pairs of some products; return the new length, -1 when full."""
     n_rows, n_columns = products.shape
     for a in range(n_rows):
         i = lo + a
@@ -184,21 +208,38 @@ def _collect(
             begin, end = (0, lower) if side == 0 else (upper, n_columns)
             for low in range(begin, end, _SEGMENT):
                 high = min(low + _SEGMENT, end)
-                part = slice(left + low, left + high)
-                passing = _count_passing(
-                    products[a, low:high], norms[i], limits[i], norms[part], of_columns[part]
-                )
-                if passing == 0.0:
+                if _passing(products, a, low, high, i, left, norms, limits, of_columns) == 0.0:
                     continue
                 if used + 2 * _SEGMENT > buffers.shape[1]:
                     return -1
-                for b in range(low, high):
-                    j = left + b
-                    bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
-                    if bound < max(limits[i], of_columns[j]):
-                        distance = squared_distance(z[i - z_first], others[j - others_first])
-                        used = _verify(distance, radius, i, j, two_way, buffers, used)
+                for few in range(low, high, _PART):
+                    last = min(few + _PART, high)
+                    if _passing(products, a, few, last, i, left, norms, limits, of_columns) == 0.0:
+                        continue
+                    for b in range(few, last):
+                        j = left + b
+                        bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
+                        limit = max(limits[i], of_columns[j])
+                        if bound < limit and _may_be_close(bound, limit, following, rounding, i, j):
+                            distance = squared_distance(z[i - z_first], others[j - others_first])
+                            used = _verify(distance, radius, i, j, two_way, buffers, used)
     return used
+
+
+@njit(nogil=True, cache=True)
+def _may_be_close(bound, limit, following, rounding, i, j):
+    """Whether a pair passes the filter with the following coordinates, too."""
+    if following.shape[1] == 0:
+        return True
+    more = squared_distance(following[i], following[j])
+    return bound + more - (rounding[i] + rounding[j]) < limit
+
+
+@njit(nogil=True, cache=True)
+def _passing(products, a, low, high, i, left, norms, limits, of_columns):
+    """Return how many pairs of row i, with some columns of its products, pass the filter."""
+    part = slice(left + low, left + high)
+    return _count_passing(products[a, low:high], norms[i], limits[i], norms[part], of_columns[part])
 
 
 @njit(nogil=True, cache=True, fastmath=True)

@@ -1,4 +1,8 @@
-"""The filter of the impostor search: a bound of every distance from below, over few coordinates."""
+"""The filter of the impostor search: bounds of a distance from below, over few coordinates.
+
+A product over the leading coordinates looks at every pair. Those that pass are looked at again
+with as many coordinates more, which takes less than the distance over all of them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ import numpy as np
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
-# Cost of one pair in the filter, and of one coordinate of a pair that passes,
-# in units of one coordinate of the matrix product (measured, docs/performance.md).
-FILTER_COST = 30.0
-VERIFY_COST = 12.0
+# Cost of a pair that passes the leading coordinates, and of one that passes the following, too,
+# the latter for each of all coordinates. The unit is one coordinate of a pair in the matrix
+# product (measured, docs/performance.md).
+FOLLOWING_COST = 1000.0
+VERIFY_COST = 24.0
 # Up to this many rows all coordinates are used: choosing some would take longer.
 SMALL = 2048
 UNDERFLOW = 1e-30
@@ -27,12 +32,16 @@ class Filter(NamedTuple):
 
     ``leading`` are the leading principal coordinates; ``norms`` and ``limits``
     are such that norms_i + norms_j - 2 <leading_i, leading_j> < limits_i holds
-    for every pair with D_ij < radius_i, rounding included.
+    for every pair with D_ij < radius_i, rounding included. With the squared distance of the
+    ``following`` coordinates (there may be none) added, and ``rounding`` of both rows
+    subtracted, it still does.
     """
 
     leading: np.ndarray
     norms: np.ndarray
     limits: np.ndarray
+    following: np.ndarray
+    rounding: np.ndarray
 
 
 def make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> Filter:
@@ -46,13 +55,16 @@ def make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) 
     radius = radius / frame.unit / frame.unit
     if len(radius) > SMALL:
         frame = frame.rotated(z, radius, row_class)
-    leading, norms, full = _coordinates(z, frame)
+    leading, following, norms, full = _coordinates(z, frame)
     # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
     # the norms over all coordinates, since rotation mixes them; squares below the
     # floor may underflow. Rows without targets have radius -inf.
     slack = (6.0 * frame.mean.size + 32.0) * float(np.finfo(np.float32).eps)
     limits = np.clip(radius * (1.0 + slack) + UNDERFLOW, -NO_LIMIT, NO_LIMIT)
-    return Filter(leading, (norms - slack * full).astype(np.float32), limits.astype(np.float32))
+    # The following coordinates are rotated, too, and their squares are as many sums.
+    rounding = (slack * full).astype(np.float32)
+    norms = (norms - slack * full).astype(np.float32)
+    return Filter(leading, norms, limits.astype(np.float32), following, rounding)
 
 
 class _Frame(NamedTuple):
@@ -64,13 +76,16 @@ class _Frame(NamedTuple):
         In the type of the rows.
     unit : float
         Largest distance of a coordinate from its mean.
-    axes : ndarray of shape (r, kept), or None
+    axes : ndarray of shape (r, kept + following), or None
         Orthonormal columns; None stands for the identity.
+    kept : int
+        How many of them the product takes.
     """
 
     mean: np.ndarray
     unit: float
     axes: np.ndarray | None = None
+    kept: int = 0
 
     @classmethod
     def of(cls, z: list[np.ndarray]) -> _Frame:
@@ -89,18 +104,22 @@ class _Frame(NamedTuple):
         if kept == self.mean.size:
             # All of them: the rows as they are will do.
             return self
-        return self._replace(axes=np.ascontiguousarray(axes[:, :kept]))
+        return self._replace(axes=np.ascontiguousarray(axes[:, : 2 * kept]), kept=kept)
 
     def centred(self, rows: np.ndarray) -> np.ndarray:
         """Return rows in units from their mean."""
         return (rows - self.mean) / self.mean.dtype.type(self.unit)
 
 
-def _coordinates(z: list[np.ndarray], frame: _Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates of all rows in float32, their squared norms, and those over all axes."""
-    n = sum(map(len, z))
-    kept = frame.mean.size if frame.axes is None else frame.axes.shape[1]
+def _coordinates(z: list[np.ndarray], frame: _Frame) -> tuple[np.ndarray, ...]:
+    """Leading and following coordinates of all rows in float32.
+
+    Also the squared norms of the leading ones, and those over all axes.
+    """
+    n, width = sum(map(len, z)), frame.mean.size
+    kept, total = (width, width) if frame.axes is None else (frame.kept, frame.axes.shape[1])
     leading = np.empty((n, kept), dtype=np.float32)
+    following = np.empty((n, total - kept), dtype=np.float32)
     norms, full = np.empty((2, n))
     firsts = np.cumsum([0, *map(len, z)])
 
@@ -108,7 +127,8 @@ def _coordinates(z: list[np.ndarray], frame: _Frame) -> tuple[np.ndarray, np.nda
         part, lo, hi = tile
         rows = frame.centred(z[part][lo:hi])
         place = slice(firsts[part] + lo, firsts[part] + hi)
-        leading[place] = rows if frame.axes is None else rows @ frame.axes
+        turned = rows if frame.axes is None else rows @ frame.axes
+        leading[place], following[place] = turned[:, :kept], turned[:, kept:]
         norms[place] = np.einsum("ij,ij->i", leading[place], leading[place], dtype=np.float64)
         full[place] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
@@ -116,7 +136,7 @@ def _coordinates(z: list[np.ndarray], frame: _Frame) -> tuple[np.ndarray, np.nda
         (part, *tile) for part, each in enumerate(z) for tile in row_tiles(len(each), TILE_ROWS)
     ]
     run_tiles(fill, tiles)
-    return leading, norms, full
+    return leading, following, norms, full
 
 
 def _picked(z: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
@@ -144,16 +164,19 @@ def _leading_coordinates(
     )
     other = row_class[rows][:, None] != row_class[columns]
     limit = np.maximum(radius[rows][:, None], radius[columns])
-    best, least = width, np.inf
-    distances = np.zeros(other.shape)
-    done = 0
-    for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, width)}):
+    passing, distances, done = {}, np.zeros(other.shape), 0
+    for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, 192, width)}):
         left, right = near[:, done:kept], far[:, done:kept]
         squares = [np.einsum("ij,ij->i", each, each) for each in (left, right)]
         distances += squares[0][:, None] + squares[1] - 2.0 * left @ right.T
-        passing = float((other & (distances < limit)).mean())
-        cost = kept + FILTER_COST + VERIFY_COST * width * passing
-        if cost < least:
-            best, least = kept, cost
+        passing[kept] = float((other & (distances < limit)).mean())
         done = kept
-    return best
+
+    def cost(kept: int) -> float:
+        if kept == width:
+            return kept + VERIFY_COST * width * passing[kept]
+        # Twice as many that were counted, or the next number below.
+        both = max(each for each in passing if each <= 2 * kept)
+        return kept + FOLLOWING_COST * passing[kept] + VERIFY_COST * width * passing[both]
+
+    return min(passing, key=cost)

@@ -47,10 +47,10 @@ class _Push:
         self.moved, self.squares = np.zeros(values.shape), np.zeros(values.shape[1])
         self.sizes = np.zeros(values.shape if sized else (0, 0))
 
-    def add(self, rows: tuple[int, int], candidates: Pattern, weights: np.ndarray) -> None:
+    def add(self, rows: tuple[int, int], pushed: Pattern, weights: np.ndarray) -> None:
         """Take the impostors of some rows."""
         own = self._values[slice(*rows)]
-        pairs = candidates.indptr, candidates.indices, weights, own, self._values
+        pairs = pushed.indptr, pushed.indices, weights, own, self._values
 
         def columns(part: tuple[int, int]) -> tuple[np.ndarray, ...]:
             moved, squares = np.zeros(own.shape), np.zeros(own.shape[1])
@@ -93,7 +93,7 @@ def hinge(
         totals += sums.totals
         target_weights[pairs], target_hinge[pairs] = sums.target_weights, sums.target_hinge
         if push is not None:
-            push.add(rows, candidates, sums.candidate_weights)
+            push.add(rows, sums.pushed, sums.push_weights)
     smoothed, exact, slope_sum, n_active = totals.tolist()
     found = Hinge(smoothed, exact, slope_sum, int(n_active), target_hinge)
     if push is None:
