@@ -83,9 +83,6 @@ def alternate(
         last = solution.objective
         part = monitor.within(f"round {number}", pace.rule(assigned.objective))
         solution = _metric_step(problem, assigned, solution.components, pace.tol, part)
-        if solution.objective == 0.0:
-            # That may be rounding, and the next one would be higher.
-            solution = certified(solution, tol)
         record = _record(number, assigned, solution, changed, pace.tol)
         if monitor.step(record, solution.components.copy):
             break
@@ -173,6 +170,9 @@ def _metric_step(
     found = problem.solve(
         assigned.targets, components, tol=tol, state=assigned.state, monitor=monitor
     )
+    if found.objective == 0.0:
+        # That may be rounding alone, and the next one would be higher.
+        found = certified(found, tol)
     if found.objective > assigned.objective:
         # What the dual point proves holds for the old metric, too.
         return replace(found, components=components, objective=assigned.objective, proof=None)
