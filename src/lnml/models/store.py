@@ -247,7 +247,7 @@ def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
         # Its bytes as they lie: a copy of a metric of thousands of columns takes much memory.
-        digest.update(array.reshape(-1).view(np.uint8))
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
