@@ -116,7 +116,7 @@ def test_a_metric_that_met_all_rows_is_not_gone_on_from(monkeypatch):
     def noted(task, *given, **named):
         seen, slopes = look(task, *given, **named), task.working.multipliers
         active.append(seen.n_active)
-        kept.append(0 if slopes is None else slopes.value.size)
+        kept.append(0 if slopes is None else slopes.value.shape[0])
         return seen
 
     monkeypatch.setattr(multipliers, "_look", noted)
