@@ -1,7 +1,8 @@
 """Measure the peak memory of a fit, and compare it with ``lnml.estimate_memory``.
 
 ``python benchmarks/memory.py [DATA ...]`` fits learners to data sets (``DATA``, by default all),
-each in a process of its own, and writes benchmarks/results/memory.md (on Linux). MNIST needs
+each in a process of its own, and writes benchmarks/results/memory.md (on Linux). If data are
+named, the lines of others stay as they are. MNIST needs
 ``LNML_DATA`` (benchmarks/README.md).
 """
 
@@ -110,21 +111,29 @@ def line(data: str, fit: str, found: dict[str, float]) -> str:
     return f"| {data} | {fit} | {grown:.1f} | {said[0]} | {said[1]} |\n"
 
 
+def stored() -> dict[tuple[str, str], str]:
+    """Return the lines of the table as it is, by data and fit."""
+    rows = [row for row in RESULT.read_text().splitlines(keepends=True) if row.startswith("| ")]
+    return {tuple(row[2:].split(" | ")[:2]): row for row in rows[1:]}
+
+
 def main() -> None:
     """Measure every method on all data, each in its own process."""
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(measure(*sys.argv[2:])))
         return
-    text = HEAD
+    rows = dict.fromkeys((data, fit) for data, (_, fits) in DATA.items() for fit in fits)
+    if sys.argv[1:]:
+        rows |= stored()
     for data in sys.argv[1:] or DATA:
         if "MNIST" in data and "LNML_DATA" not in os.environ:
             continue
         for fit in DATA[data][1]:
             command = [sys.executable, __file__, "--one", data, fit]
             found = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-            text += (row := line(data, fit, json.loads(found)))
-            print(row, end="", flush=True)
-    RESULT.write_text(text)
+            rows[data, fit] = line(data, fit, json.loads(found))
+            print(rows[data, fit], end="", flush=True)
+    RESULT.write_text(HEAD + "".join(row for row in rows.values() if row))
 
 
 if __name__ == "__main__":

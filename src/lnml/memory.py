@@ -41,7 +41,7 @@ SEARCH_BYTES = 7 * 2**20
 ROOT_BYTES = 2 * 2**20
 # Share of the arrays that groups of rows sum up which is touched, so that it takes memory.
 TOUCHED = 0.75
-# Blocks of pairs in a proof from differences, which some fits of few rows need: half of them.
+# Blocks of pairs in a proof from differences, which some fits of few rows need.
 BLOCK_BYTES = 3 * 2**20
 
 

@@ -79,6 +79,15 @@ def test_transform_without_labels(folder: Path) -> None:
         assert sorted(arrays) == ["X", "feature_names"]
 
 
+def test_notes_about_a_single_row(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    FLOWERS.iloc[:1].to_csv("single.csv", index=False)
+    capsys.readouterr()
+    assert main("neighbors flowers.model single.csv -k 3".split()) == 0
+    said = capsys.readouterr().err
+    assert "1 of the 1 row with a label is predicted right" in said
+    assert "the row has a training row at distance 0" in said
+
+
 def test_neighbors_in_a_pipe_and_in_files(folder: Path, capsys: pytest.CaptureFixture) -> None:
     capsys.readouterr()
     assert main("neighbors flowers.model query.csv -k 3".split()) == 0

@@ -87,7 +87,7 @@ def test_small_classes_are_named():
     message = str(caught[0].message)
     assert len(caught) == 1
     assert "small (2 rows)" in message
-    assert "single (1 rows)" in message
+    assert "single (1 row)" in message
     assert "large" not in message
     assert "enough" not in message
 

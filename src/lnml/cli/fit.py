@@ -30,6 +30,7 @@ from lnml.cli.options import (
 )
 from lnml.cli.progress import live_line
 from lnml.cli.reading import reads_tables
+from lnml.core.text import rows_text
 from lnml.errors import InputError
 from lnml.files import check_output
 from lnml.registry import DEFAULT_METHOD, check_methods, find_method
@@ -215,7 +216,7 @@ def _fit(job: Job, fit_model: Callable[..., Any], table: Any, n_rows: int) -> An
 
 
 def _summary(model: Any, output: Path) -> str:
-    parts = [f"{model.method}, {model.n_rows} rows, {len(model.classes)} classes"]
+    parts = [f"{model.method}, {rows_text(model.n_rows)}, {len(model.classes)} classes"]
     if model.fit["objective"] is not None:
         parts.append(f"objective {model.fit['objective']:.6g}")
     if model.fit["gap"] is not None:

@@ -14,7 +14,7 @@ from lnml.cli.app import show_notes
 from lnml.cli.options import FORMATS, Force, ModelFile, Quiet
 from lnml.cli.reading import reads_tables
 from lnml.cli.transform import read_queries
-from lnml.core.text import visible
+from lnml.core.text import rows_text, visible
 from lnml.errors import InputError, require
 from lnml.files import atomic_output, check_output
 
@@ -176,6 +176,11 @@ def _found_themselves(fitted: Any, distances: Any) -> list[str]:
     count = int(fitted.is_same(distances[:, 0]).sum())
     if not count:
         return []
+    if len(distances) == 1:
+        return [
+            "the row has a training row at distance 0: it seems to be a row of the training table, "
+            "and votes for itself; --without-self leaves it out"
+        ]
     return [
         f"{count} of {len(distances)} rows have a training row at distance 0: they seem to be rows "
         f"of the training table, and vote for themselves; --without-self leaves them out"
@@ -193,4 +198,5 @@ def _accuracy(label: str, frame: Any, predicted: Any) -> list[str]:
         return []
     truth = [category_text(value) for value in frame[label].astype("object")[known]]
     right = sum(a == b for a, b in zip(truth, predicted[known], strict=True))
-    return [f"{right} of the {len(truth)} rows with a label are predicted right"]
+    verb = "is" if len(truth) == 1 else "are"
+    return [f"{right} of the {rows_text(len(truth))} with a label {verb} predicted right"]

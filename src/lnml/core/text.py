@@ -45,6 +45,17 @@ def shortened(text: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
+def rows_text(count: int) -> str:
+    """Return a number of rows in words.
+
+    Examples
+    --------
+    >>> rows_text(1), rows_text(12)
+    ('1 row', '12 rows')
+    """
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
 def memory_text(n_bytes: float) -> str:
     """Return bytes in GiB, or in MiB where that would be a small fraction.
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from lnml.core.neighborhoods import Neighborhoods
+from lnml.core.text import rows_text
 from lnml.core.warn import warn_user
 
 
@@ -112,7 +113,7 @@ def warn_small_classes(class_sizes: np.ndarray, labels: np.ndarray, k: int) -> N
     """Name the classes whose rows cannot have k target neighbours."""
     small = np.flatnonzero((class_sizes > 0) & (class_sizes <= k))
     if small.size:
-        names = ", ".join(f"{labels[c]!s} ({class_sizes[c]} rows)" for c in small[:10])
+        names = ", ".join(f"{labels[c]!s} ({rows_text(class_sizes[c])})" for c in small[:10])
         more = f" and {small.size - 10} more" if small.size > 10 else ""
         warn_user(
             f"classes too small for {k} target neighbours per row, so their rows get as many "

@@ -11,8 +11,8 @@ from lnml.proofs.differences import Moment, moment, no_moment, squared_lengths
 from lnml.proofs.objective import Value
 from lnml.proofs.rounding import gamma
 
-# Pairs in a block of rows, about.
-BLOCK = 65536
+# Pairs in a block of rows, about. Some twenty arrays of so many numbers live at a time.
+BLOCK = 2**14
 
 
 class Rows(NamedTuple):

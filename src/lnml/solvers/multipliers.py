@@ -100,11 +100,10 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, margin, softness, trail = [objective], MARGIN, 1.0, None
+    objectives, margin, softness, trail, converged = [objective], MARGIN, 1.0, None, False
     if gap <= tol:
         run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
-    converged = False
     for iteration in range(1, run.max_iter + 1):
         before = components
         components, value, n_evaluations = _lowered(task, components, smoothing, trail)

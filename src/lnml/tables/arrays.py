@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.text import rows_text
 from lnml.errors import InputError, require
 from lnml.tables.limits import check_archive, most_bytes
 from lnml.tables.sources import Source
@@ -64,8 +65,8 @@ def _frame(source: Source, pandas: Any, stored: dict[str, np.ndarray]) -> Any:
     if "y" in stored:
         if stored["y"].shape != (len(X),):
             raise InputError(
-                f"{source}: y has shape {stored['y'].shape}, but X has {len(X)} rows: give one "
-                f"label for each row"
+                f"{source}: y has shape {stored['y'].shape}, but X has {rows_text(len(X))}: give "
+                f"one label for each row"
             )
         frame = pandas.concat([frame, pandas.Series(stored["y"], name="y")], axis=1)
     return frame
