@@ -1,26 +1,22 @@
 """Squared distances, rounded so that those equal in exact arithmetic compare equal."""
 
-from numba import njit
-
 from lnml.core.pairs import TIE_SPLIT
-
-# Reassociation lets the compiler use vector instructions; NaN and inf keep their meaning.
-FAST = {"reassoc", "contract", "nsz"}
+from lnml.kernels.cpu.compiled import FAST, compiled, inner
 
 _SPLIT = TIE_SPLIT
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
-def squared_distance(a, b):
-    """Sum of squared differences of two vectors, without cancellation."""
-    total = a[0] * a[0] * 0
-    for k in range(a.shape[0]):
-        difference = a[k] - b[k]
+@inner(fastmath=FAST)
+def squared_distance(a, i, b, j):
+    """Sum of squared differences of row i of a and row j of b, without cancellation."""
+    total = a[i, 0] * a[i, 0] * 0
+    for k in range(a.shape[1]):
+        difference = a[i, k] - b[j, k]
         total += difference * difference
     return total
 
 
-@njit(nogil=True, cache=True)
+@inner()
 def round_tie(value):
     """Round a float64 to 37 significant bits (Veltkamp's splitting).
 
@@ -32,9 +28,9 @@ def round_tie(value):
     return scaled - (scaled - value)
 
 
-@njit(nogil=True, cache=True)
+@compiled(allocates=False)
 def pattern_distances(coordinates, others, indptr, indices, lo, hi, out):
     """Squared distances of the pairs of rows lo..hi of a pattern; partners are among the others."""
     for i in range(lo, hi):
         for e in range(indptr[i], indptr[i + 1]):
-            out[e] = squared_distance(coordinates[i], others[indices[e]])
+            out[e] = squared_distance(coordinates, i, others, indices[e])

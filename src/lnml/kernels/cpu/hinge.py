@@ -5,16 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Hinge, HingeSums, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
+from lnml.kernels.cpu.compiled import compiled, inner
 from lnml.kernels.cpu.distances import pattern_distances, squared_distance
 from lnml.kernels.cpu.laplacian import Weighted
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
 from lnml.kernels.cpu.threads import run_tiles
 
 _PAIRS_PER_TILE = 40_000
+# What the compiled loop is given in place of what it does not have to fill.
+_NO_SUMS = (np.zeros(0),) * 3
+_NOTHING_KEPT = (np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
 
 
 def work_tiles(candidates: Pattern) -> list[tuple[int, int]]:
@@ -80,7 +83,8 @@ def hinge_sums(
             target_weights,
             candidate_weights,
             target_hinge,
-        )
+            *_NOTHING_KEPT,
+        )[:4]
 
     totals = np.array(run_tiles(evaluate, work_tiles(candidates))).reshape(-1, 4).sum(axis=0)
     return HingeSums(totals, target_weights, candidate_weights, target_hinge)
@@ -130,7 +134,7 @@ def slopes(
                 np.empty(capacity),
             )
             counts = np.zeros(tile[1] - tile[0], dtype=np.int64)
-            used = _slope_rows(
+            *_, used = _hinge_rows(
                 z,
                 others,
                 working.targets.indptr,
@@ -144,6 +148,7 @@ def slopes(
                 multipliers.value,
                 tile[0],
                 tile[1],
+                *_NO_SUMS,
                 counts,
                 *buffers,
             )
@@ -156,7 +161,7 @@ def slopes(
     return Multipliers(np.concatenate([[0], np.cumsum(counts)]), impostor, slot, value)
 
 
-@njit(nogil=True, cache=True)
+@compiled(allocates=False)
 def _hinge_rows(
     z,
     others,
@@ -174,22 +179,34 @@ def _hinge_rows(
     target_weights,
     candidate_weights,
     target_hinge,
+    counts,
+    out_impostor,
+    out_slot,
+    out_value,
 ):
+    """Sum the hinges of rows lo..hi; or, if there are counts, write their non-zero slopes.
+
+    Returns four sums and how many slopes there are; those beyond the room are not written.
+    """
     smoothed = 0.0
     exact = 0.0
     slope_sum = 0.0
     n_active = 0
+    used = 0
+    keeps = counts.shape[0] > 0
     for row in range(lo, hi):
+        before = used
         t0 = t_indptr[row]
         t1 = t_indptr[row + 1]
         reach = -np.inf
         for t in range(t0, t1):
-            reach = max(reach, target_distances[t])
+            if target_distances[t] > reach:
+                reach = target_distances[t]
         m = m_indptr[row]
         m_end = m_indptr[row + 1]
         for c in range(c_indptr[row], c_indptr[row + 1]):
             impostor = c_indices[c]
-            distance = squared_distance(z[row], others[impostor])
+            distance = squared_distance(z, row, others, impostor)
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
@@ -201,11 +218,19 @@ def _hinge_rows(
                 if m < m_end and m_impostor[m] == impostor and m_slot[m] == t - t0:
                     previous = m_value[m]
                     m += 1
+                slope = _slope(h, previous, gamma)
+                if keeps:
+                    if slope > 0.0:
+                        if used < out_value.shape[0]:
+                            out_impostor[used] = impostor
+                            out_slot[used] = t - t0
+                            out_value[used] = slope
+                        used += 1
+                    continue
                 if h > 0.0:
                     exact += h
                     n_active += 1
                     target_hinge[t] += h
-                slope = _slope(h, previous, gamma)
                 if slope > 0.0 or previous > 0.0:
                     shift = slope - previous
                     smoothed += slope * h - 0.5 * gamma * shift * shift
@@ -213,62 +238,15 @@ def _hinge_rows(
                     slope_sum += slope
                     target_weights[t] += slope
                     candidate_weights[c] += slope
-    return smoothed, exact, slope_sum, n_active
+        if keeps:
+            counts[row - lo] = used - before
+    return smoothed, exact, slope_sum, n_active, used
 
 
-@njit(nogil=True, cache=True)
-def _slope_rows(
-    z,
-    others,
-    t_indptr,
-    target_distances,
-    c_indptr,
-    c_indices,
-    gamma,
-    m_indptr,
-    m_impostor,
-    m_slot,
-    m_value,
-    lo,
-    hi,
-    counts,
-    out_impostor,
-    out_slot,
-    out_value,
-):
-    """Write the non-zero slopes of rows lo..hi; return how many there are."""
-    used = 0
-    capacity = out_value.shape[0]
-    for i in range(lo, hi):
-        before = used
-        m = m_indptr[i]
-        m_end = m_indptr[i + 1]
-        for c in range(c_indptr[i], c_indptr[i + 1]):
-            impostor = c_indices[c]
-            distance = squared_distance(z[i], others[impostor])
-            while m < m_end and m_impostor[m] < impostor:
-                m += 1
-            for t in range(t_indptr[i], t_indptr[i + 1]):
-                slot = t - t_indptr[i]
-                previous = 0.0
-                if m < m_end and m_impostor[m] == impostor and m_slot[m] == slot:
-                    previous = m_value[m]
-                    m += 1
-                h = 1.0 + target_distances[t] - distance
-                slope = _slope(h, previous, gamma)
-                if slope > 0.0:
-                    if used < capacity:
-                        out_impostor[used] = impostor
-                        out_slot[used] = slot
-                        out_value[used] = slope
-                    used += 1
-        counts[i - lo] = used - before
-    return used
-
-
-@njit(nogil=True, cache=True)
+@inner()
 def _slope(h, previous, gamma):
     """Maximiser over a in [0, 1] of a*h - gamma/2 (a - previous)^2."""
     if gamma > 0.0:
-        return min(max(previous + h / gamma, 0.0), 1.0)
+        slope = previous + h / gamma
+        return 0.0 if slope < 0.0 else 1.0 if slope > 1.0 else slope
     return 1.0 if h > 0.0 else 0.0

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Edge, EdgeScatter, Pattern
 from lnml.core.points import Points
+from lnml.kernels.cpu.compiled import FAST, compiled
 from lnml.kernels.cpu.threads import each_tile
 from lnml.kernels.tiles import row_tiles
 
 _ROWS_PER_TILE = 1024
+# Lists of pairs that are to be counted only.
+_NO_ROOM = np.empty(0, np.int32), np.empty(0)
 
 
 class Weighted(NamedTuple):
@@ -71,7 +73,7 @@ def moment(
         block, rows = tile
         own, other = values[block], values[len(values) - 1 - block]
         moved = np.empty((rows.size, own.shape[1]), dtype=own.dtype)
-        _gather(*graphs[block], own, other, rows, moved)
+        _gather(*graphs[block], own, other, rows, np.empty(own.shape[1]), moved)
         right = data[block][rows]
         if exact:
             moved, right = (part.astype(np.float64, copy=False) for part in (moved, right))
@@ -150,14 +152,15 @@ def _both_ways(edges: list[Weighted], sizes: list[int]) -> list[Graph]:
     """List the pairs of every row, met from either end, for blocks of some sizes."""
     counts = [np.zeros(size + 1, dtype=np.int64) for size in sizes]
     for pairs, weights, block, other in edges:
-        _count(pairs.indptr, pairs.indices, weights, counts[block], counts[other])
+        listed = pairs.indptr, pairs.indices, weights
+        _list_pairs(*listed, counts[block][1:], *_NO_ROOM, counts[other][1:], *_NO_ROOM)
     graphs = []
     for count in counts:
         indptr = np.cumsum(count)
         graphs.append(Graph(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1])))
     places = [graph.indptr[:-1].copy() for graph in graphs]
     for pairs, weights, block, other in edges:
-        _fill(
+        _list_pairs(
             pairs.indptr, pairs.indices, weights,
             places[block], graphs[block].indices, graphs[block].weights,
             places[other], graphs[other].indices, graphs[other].weights,
@@ -165,41 +168,38 @@ def _both_ways(edges: list[Weighted], sizes: list[int]) -> list[Graph]:
     return graphs
 
 
-@njit(nogil=True, cache=True)
-def _count(indptr, indices, weights, counts, other_counts):
-    for i in range(indptr.shape[0] - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            if weights[e] != 0.0:
-                counts[i + 1] += 1
-                other_counts[indices[e] + 1] += 1
-
-
-@njit(nogil=True, cache=True)
-def _fill(
+@compiled(allocates=False)
+def _list_pairs(
     indptr, indices, weights, place, out_indices, out_weights, other_place, other_indices,
     other_weights,
 ):  # fmt: skip
-    """Write each pair into the lists of both its rows, which may be the same lists."""
+    """Write each pair into the lists of both its rows, which may be the same lists.
+
+    Lists without room are counted only. ``place`` moves on by one with each pair of a row.
+    """
+    written = out_weights.shape[0] > 0
     for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
             if weights[e] != 0.0:
                 j = indices[e]
-                out_indices[place[i]] = j
-                out_weights[place[i]] = weights[e]
+                if written:
+                    out_indices[place[i]] = j
+                    out_weights[place[i]] = weights[e]
                 place[i] += 1
-                other_indices[other_place[j]] = i
-                other_weights[other_place[j]] = weights[e]
+                if written:
+                    other_indices[other_place[j]] = i
+                    other_weights[other_place[j]] = weights[e]
                 other_place[j] += 1
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _gather(indptr, indices, weights, own, other, rows, out):
-    """Sum weight * (own_i - other_j) over the pairs of some rows."""
+@compiled(allocates=False, fastmath=FAST)
+def _gather(indptr, indices, weights, own, other, rows, total, out):
+    """Sum weight * (own_i - other_j) over the pairs of some rows; ``total`` is scratch memory."""
     width = own.shape[1]
-    total = np.empty(width)
     for a in range(rows.shape[0]):
         i = rows[a]
-        total[:] = 0.0
+        for k in range(width):
+            total[k] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             weight = weights[e]
             j = indices[e]
@@ -209,7 +209,7 @@ def _gather(indptr, indices, weights, own, other, rows, out):
             out[a, k] = total[k]
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled(allocates=False, fastmath=FAST)
 def _gather_sizes(indptr, indices, weights, own, other, lo, hi, moved, sizes, squares):
     """Sum weight * v, its size and |weight| * v^2 over the edges of rows lo..hi, in float64."""
     for i in range(lo, hi):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lnml.kernels.cpu.distances import FAST
+from lnml.kernels.cpu.compiled import FAST, compiled
 
 # Constraints whose projections are gathered into one matrix product.
 BLOCK = 64
@@ -41,7 +40,7 @@ def project_in_turn(
             metric += moved.T @ (change @ moved)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _project_block(products, similar, gamma, tightness, least, change):
     """Project onto the constraints of a block; whether the metric N was changed.
 

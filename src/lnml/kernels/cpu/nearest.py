@@ -7,14 +7,16 @@ computed from differences.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lnml.kernels.cpu.compiled import FAST, compiled, inner
 from lnml.kernels.cpu.distances import round_tie, squared_distance
 from lnml.kernels.cpu.threads import run_tiles, tile_budget
 from lnml.kernels.tiles import row_tiles
 
 # More than the relative distance of two numbers that round_tie makes equal.
 _TIE_WIDTH = 2.0**-35
+# Pairs that are looked at together.
+SEGMENT = 128
 
 
 def nearest_in_ranges(
@@ -34,6 +36,8 @@ def nearest_in_ranges(
     distances = np.full((m, k), np.inf)
     indices = np.full((m, k), -1, dtype=np.int64)
     centre = references.mean(axis=0, dtype=np.float64).astype(references.dtype)
+    # |computed - exact| <= slack * (|a|^2 + |b|^2): inner product, norms and centring.
+    slack = (4.0 * queries.shape[1] + 16.0) * float(np.finfo(references.dtype).eps)
     tiles = []
     for c in range(len(query_start) - 1):
         low, high = reference_start[c], reference_start[c + 1]
@@ -46,58 +50,80 @@ def nearest_in_ranges(
         lo, hi, low, high = tile
         if low == high:
             return
-        products = (queries[lo:hi] - centre) @ (references[low:high] - centre).T
-        _select(products, queries, references, centre, lo, low, k, exclude_self, distances, indices)
+        mine, others = queries[lo:hi] - centre, references[low:high] - centre
+        products = mine @ others.T
+        norms = (np.einsum("ij,ij->i", a, a, dtype=np.float64) for a in (mine, others))
+        _select(
+            products, *norms, queries, references, lo, low, exclude_self, slack, np.empty(k),
+            distances, indices,
+        )  # fmt: skip
 
     run_tiles(search, tiles)
     return distances, indices
 
 
-@njit(nogil=True, cache=True)
-def _select(products, queries, references, centre, lo, low, k, exclude_self, distances, indices):
-    """Fill rows lo.. of the result from a tile of centred inner products."""
+@compiled(allocates=False)
+def _select(
+    products, own_norms, norms, queries, references, lo, low, exclude_self, slack, upper,
+    distances, indices,
+):  # fmt: skip
+    """Fill rows lo.. of the result from a tile of centred inner products.
+
+    Most segments of a row hold no pair that counts; those are left out at once. ``upper``
+    is scratch memory for a number of every neighbour.
+    """
     n_queries, n_references = products.shape
-    # |computed - exact| <= slack * (|a|^2 + |b|^2): inner product, norms and centring.
-    slack = (4.0 * queries.shape[1] + 16.0) * np.finfo(products.dtype).eps
-    norms = np.empty(n_references)
-    for j in range(n_references):
-        norms[j] = squared_distance(references[low + j], centre)
-    upper = np.empty(k)
+    last = upper.shape[0] - 1
     for a in range(n_queries):
-        i = lo + a
-        norm = squared_distance(queries[i], centre)
-        upper[:] = np.inf
-        for j in range(n_references):
-            if exclude_self and low + j == i:
+        i, norm = lo + a, own_norms[a]
+        itself = i - low if exclude_self else -1
+        for p in range(last + 1):
+            upper[p] = np.inf
+        for start in range(0, n_references, SEGMENT):
+            end = start + SEGMENT
+            if end > n_references:
+                end = n_references
+            if not _any_below(products, a, norms, start, end, norm, slack, upper[last]):
                 continue
-            bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
-            if bound < upper[k - 1]:
-                p = k - 1
-                while p > 0 and upper[p - 1] > bound:
-                    upper[p] = upper[p - 1]
-                    p -= 1
-                upper[p] = bound
+            for j in range(start, end):
+                bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
+                if j != itself and bound < upper[last]:
+                    p = last
+                    while p > 0 and upper[p - 1] > bound:
+                        upper[p] = upper[p - 1]
+                        p -= 1
+                    upper[p] = bound
         # Distances that are equal after rounding must all be seen.
-        limit = upper[k - 1] * (1.0 + _TIE_WIDTH)
-        for j in range(n_references):
-            if exclude_self and low + j == i:
+        limit = upper[last] * (1.0 + _TIE_WIDTH)
+        for start in range(0, n_references, SEGMENT):
+            end = start + SEGMENT
+            if end > n_references:
+                end = n_references
+            if not _any_below(products, a, norms, start, end, norm, -slack, limit):
                 continue
-            if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
-                continue
-            exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
-            _insert(distances[i], indices[i], exact, low + j)
+            for j in range(start, end):
+                if j == itself or (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
+                    continue
+                exact = round_tie(np.float64(squared_distance(queries, i, references, low + j)))
+                if exact < distances[i, last]:
+                    # Indices arrive in rising order, so ties keep it.
+                    p = last
+                    while p > 0 and distances[i, p - 1] > exact:
+                        distances[i, p] = distances[i, p - 1]
+                        indices[i, p] = indices[i, p - 1]
+                        p -= 1
+                    distances[i, p] = exact
+                    indices[i, p] = low + j
 
 
-@njit(nogil=True, cache=True)
-def _insert(distances, indices, value, index):
-    """Insert into a sorted row; indices arrive in rising order, so ties keep it."""
-    k = distances.shape[0]
-    if not value < distances[k - 1]:
-        return
-    p = k - 1
-    while p > 0 and distances[p - 1] > value:
-        distances[p] = distances[p - 1]
-        indices[p] = indices[p - 1]
-        p -= 1
-    distances[p] = value
-    indices[p] = index
+@inner(fastmath=FAST)
+def _any_below(products, a, norms, start, end, norm, slack, limit):
+    """Whether a bound of a segment is not above a limit; NaN is not.
+
+    No branch: the compiler turns this into vector code.
+    """
+    below = 0.0
+    for j in range(start, end):
+        bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
+        below += 0.0 if bound > limit else 1.0
+    return below > 0.0

@@ -22,8 +22,8 @@ group : int
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lnml.kernels.cpu.compiled import compiled, inner
 from lnml.kernels.cpu.exponential import EXACT_ORDER, shifted_power
 from lnml.kernels.cpu.threads import thread_count
 
@@ -39,7 +39,7 @@ def scratch_bytes(n_rows: int) -> int:
     return 8 * (min(thread_count(), GROUPS) * BLOCK * BLOCK + 2 * GROUPS * n_rows)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_totals(rows, window, constants, group, totals):
     """Add the weight of each pair to the totals of both its rows.
 
@@ -77,7 +77,7 @@ def add_totals(rows, window, constants, group, totals):
                 _add(totals[kind, lo:hi], column_sums[kind])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_products(rows, window, constants, group, factors, values, degree, product, mirrored):
     """Add sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
 
@@ -121,14 +121,14 @@ def add_products(rows, window, constants, group, factors, values, degree, produc
 
 
 # Loops: sums of whole arrays take seconds to compile, once for each type.
-@njit(nogil=True, cache=True)
+@inner()
 def _add(total, values):
     """Add values (m,) to a total."""
     for i in range(values.size):
         total[i] += values[i]
 
 
-@njit(nogil=True, cache=True)
+@inner()
 def _add_rows(total, values):
     """Add values (m, r) to a total."""
     for i in range(values.shape[0]):
@@ -136,7 +136,7 @@ def _add_rows(total, values):
             total[i, j] += values[i, j]
 
 
-@njit(nogil=True, cache=True)
+@inner()
 def _inner_products(z, columns, first, last, lo, hi, room):
     """Twice the inner products of rows first..last and lo..hi; minus infinity unless i < j."""
     r = z.shape[1]
@@ -149,7 +149,7 @@ def _inner_products(z, columns, first, last, lo, hi, room):
     return tile
 
 
-@njit(nogil=True, cache=True)
+@inner()
 def _pieces(own_first, own_end, first, last, lo, hi):
     """Cut a tile into pieces whose pairs are of one class (kind -1) or of two (kind 0).
 
@@ -173,7 +173,7 @@ def _pieces(own_first, own_end, first, last, lo, hi):
     return pieces[:count]
 
 
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+@inner(fastmath=EXACT_ORDER)
 def _weigh(tile, span, row_norms, column_norms, constants, column_sums):
     """Turn the inner products of some columns into weights; add them to ``column_sums``."""
     for i in range(row_norms.size):
@@ -184,7 +184,7 @@ def _weigh(tile, span, row_norms, column_norms, constants, column_sums):
             column_sums[j] += row[j]
 
 
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+@inner(fastmath=EXACT_ORDER)
 def _mix(tile, span, row_norms, column_norms, constants, row_factors, column_factors, column_sums):
     """Turn the inner products of some columns into S_ij; add them to ``column_sums``."""
     for i in range(row_norms.size):

@@ -7,11 +7,11 @@ rows after the end of its class.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lnml.core.points import Embedding, Points
 from lnml.kernels.cpu import differences
-from lnml.kernels.cpu.distances import FAST, squared_distance
+from lnml.kernels.cpu.compiled import FAST, compiled, inner
+from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
@@ -92,7 +92,7 @@ def _groups(n_rows: int) -> list[list[Block]]:
     return [blocks[g::GROUPS] for g in range(min(GROUPS, len(blocks)))]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _sum_block(rows, first_partner, block, limits, room, degree, row_sums):
     """Sum the roots of a block of rows; add their weights to degree and row_sums."""
     z, norms, data = rows
@@ -109,9 +109,7 @@ def _sum_block(rows, first_partner, block, limits, room, degree, row_sums):
             own = min(max(first_partner[row] - start, 0), end - start)
             tile[i, :own] = 0
             first = start + own
-            _to_distances(
-                tile[i, own:], z[row], norms[row], z[first:end], norms[first:end], cancellation
-            )
+            _to_distances(tile[i, own:], z, row, norms[row], first, norms[first:end], cancellation)
             row_total, row_degree = _to_weights(tile[i, own:], floor)
             total += row_total
             degree[row] += row_degree
@@ -122,8 +120,8 @@ def _sum_block(rows, first_partner, block, limits, room, degree, row_sums):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
-def _to_distances(products, point, norm, others, norms, cancellation):
+@inner(fastmath=FAST)
+def _to_distances(products, z, row, norm, first, norms, cancellation):
     """Turn scalar products into squared distances, in place."""
     n_short = 0
     for j in range(products.shape[0]):
@@ -133,11 +131,11 @@ def _to_distances(products, point, norm, others, norms, cancellation):
     if n_short > 0:
         for j in range(products.shape[0]):
             if products[j] < cancellation * (norm + norms[j]):
-                products[j] = squared_distance(point, others[j])
+                products[j] = squared_distance(z, row, z, first + j)
 
 
 # NumPy's division, since a check for zero would keep the loop from being vectorised.
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST, error_model="numpy")
 def _to_weights(distances, floor):
     """Turn D into 1 / (2 max(sqrt(D), floor)), in place; sums of roots and of weights.
 

@@ -12,10 +12,10 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Pattern, TooManyPairs
 from lnml.core.points import Embedding
+from lnml.kernels.cpu.compiled import compiled, inner
 from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.search_filter import NO_LIMIT, Filter, make_filter
 from lnml.kernels.cpu.threads import run_tiles
@@ -167,7 +167,7 @@ class _Tally:
                 raise TooManyPairs(self._most)
 
 
-@njit(nogil=True, cache=True)
+@compiled(allocates=False)
 def _collect(
     products, lo, left, two_way, norms, limits, of_columns, radius, out_first, out_end,
     z, z_first, others, others_first, buffers, used,
@@ -178,54 +178,47 @@ def _collect(
         i = lo + a
         if not two_way and radius[i] <= 0.0:
             continue
-        lower = min(max(out_first[i] - left, 0), n_columns)
-        upper = min(max(out_end[i] - left, 0), n_columns)
-        for side in range(2):
-            begin, end = (0, lower) if side == 0 else (upper, n_columns)
-            for low in range(begin, end, _SEGMENT):
-                high = min(low + _SEGMENT, end)
-                part = slice(left + low, left + high)
-                passing = _count_passing(
-                    products[a, low:high], norms[i], limits[i], norms[part], of_columns[part]
-                )
-                if passing == 0.0:
-                    continue
+        skip_from, skip_to = out_first[i] - left, out_end[i] - left
+        begin = skip_to if skip_from <= 0 < skip_to else 0
+        while begin < n_columns:
+            end = begin + _SEGMENT
+            if begin < skip_from < end:
+                end = skip_from
+            if end > n_columns:
+                end = n_columns
+            if _any_passing(products, a, begin, end, left, norms, i, limits, of_columns):
                 if used + 2 * _SEGMENT > buffers.shape[1]:
                     return -1
-                for b in range(low, high):
+                for b in range(begin, end):
                     j = left + b
                     bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
-                    if bound < max(limits[i], of_columns[j]):
-                        distance = squared_distance(z[i - z_first], others[j - others_first])
-                        used = _verify(distance, radius, i, j, two_way, buffers, used)
+                    if bound < limits[i] or bound < of_columns[j]:
+                        distance = squared_distance(z, i - z_first, others, j - others_first)
+                        if distance < radius[i]:
+                            buffers[0, used] = i
+                            buffers[1, used] = j
+                            used += 1
+                        if two_way and distance < radius[j]:
+                            buffers[0, used] = j
+                            buffers[1, used] = i
+                            used += 1
+            begin = end
     return used
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def _count_passing(products, norm, limit, norms, limits):
-    """Return how many pairs of a segment pass the filter.
+@inner(fastmath=True)
+def _any_passing(products, a, begin, end, left, norms, i, limits, of_columns):
+    """Whether a pair of a segment passes the filter.
 
     No branch and float32 throughout: the compiler turns this into vector code.
     """
+    norm, own = norms[i], limits[i]
     passing = np.float32(0.0)
-    for b in range(products.shape[0]):
-        bound = norm + norms[b] - np.float32(2.0) * products[b]
-        passing += np.float32(1.0) if bound < max(limit, limits[b]) else np.float32(0.0)
-    return passing
-
-
-@njit(nogil=True, cache=True)
-def _verify(distance, radius, i, j, two_way, buffers, used):
-    """Append a pair, in each direction in which its full distance is inside the radius."""
-    if distance < radius[i]:
-        buffers[0, used] = i
-        buffers[1, used] = j
-        used += 1
-    if two_way and distance < radius[j]:
-        buffers[0, used] = j
-        buffers[1, used] = i
-        used += 1
-    return used
+    for b in range(begin, end):
+        bound = norm + norms[left + b] - np.float32(2.0) * products[a, b]
+        limit = own if own > of_columns[left + b] else of_columns[left + b]
+        passing += np.float32(1.0) if bound < limit else np.float32(0.0)
+    return passing > np.float32(0.0)
 
 
 def _to_pattern(parts: list[tuple[np.ndarray, np.ndarray]], first: int, last: int) -> Pattern:
@@ -243,7 +236,7 @@ def _to_pattern(parts: list[tuple[np.ndarray, np.ndarray]], first: int, last: in
     return Pattern(indptr, indices)
 
 
-@njit(nogil=True, cache=True)
+@compiled(allocates=False)
 def _scatter(rows, columns, first, position, indices):
     for e in range(rows.shape[0]):
         p = position[rows[e] - first]
