@@ -26,7 +26,6 @@ from lnml.registry import find_method
 
 DATA = Path(os.environ.get("LNML_DATA", "../shared/data"))
 HELD_OUT = 2000
-SAMPLES = (1250, 2500, 5000)
 SEEDS = (0, 1, 2)
 
 
@@ -88,7 +87,7 @@ def say(*words):
     print(*words, flush=True)
 
 
-def sample(name, method, most="20000"):
+def sample(name, method, most="20000", sizes="1250,2500,5000", dtypes="float64,float32"):
     """Compare fits to samples with the fit to all rows, on the same rows held out."""
     X, y = TABLES[name]()
     X, y, X_out, y_out = split(X[: int(most)], y[: int(most)])
@@ -97,8 +96,8 @@ def sample(name, method, most="20000"):
         "fewer steps": lambda: NCA(max_iter=30) if method == "nca" else MCML(tol=1e-2),
     }
     say(name, X.shape, "Euclidean", f"{100 * right(None, X, y, X_out, y_out).mean():.2f} %")
-    for dtype in ("float64", "float32"):
-        for size in SAMPLES:
+    for dtype in dtypes.split(","):
+        for size in map(int, sizes.split(",")):
             for plan, make in plans.items():
                 if dtype == "float32" and plan != "as it is":
                     continue

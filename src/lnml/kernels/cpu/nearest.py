@@ -120,10 +120,12 @@ def _select(
 def _any_below(products, a, norms, start, end, norm, slack, limit):
     """Whether a bound of a segment is not above a limit; NaN is not.
 
-    No branch: the compiler turns this into vector code.
+    No branch, and unsigned positions, which cannot count from the end: the compiler turns this
+    into vector code.
     """
     below = 0.0
-    for j in range(start, end):
-        bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
+    first = np.uintp(start)
+    for j in range(np.uintp(end - start)):
+        bound = (norm + norms[first + j]) * (1.0 + slack) - 2.0 * products[a, first + j]
         below += 0.0 if bound > limit else 1.0
     return below > 0.0

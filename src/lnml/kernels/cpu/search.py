@@ -186,7 +186,10 @@ def _collect(
                 end = skip_from
             if end > n_columns:
                 end = n_columns
-            if _any_passing(products, a, begin, end, left, norms, i, limits, of_columns):
+            part = slice(left + begin, left + end)
+            if _any_passing(
+                products[a, begin:end], norms[i], limits[i], norms[part], of_columns[part]
+            ):
                 if used + 2 * _SEGMENT > buffers.shape[1]:
                     return -1
                 for b in range(begin, end):
@@ -202,22 +205,22 @@ def _collect(
                             buffers[0, used] = j
                             buffers[1, used] = i
                             used += 1
-            begin = end
+            begin = skip_to if skip_from <= end < skip_to else end
     return used
 
 
 @inner(fastmath=True)
-def _any_passing(products, a, begin, end, left, norms, i, limits, of_columns):
+def _any_passing(products, norm, limit, norms, limits):
     """Whether a pair of a segment passes the filter.
 
-    No branch and float32 throughout: the compiler turns this into vector code.
+    No branch, float32 throughout, and positions from zero: the compiler turns this into vector
+    code.
     """
-    norm, own = norms[i], limits[i]
     passing = np.float32(0.0)
-    for b in range(begin, end):
-        bound = norm + norms[left + b] - np.float32(2.0) * products[a, b]
-        limit = own if own > of_columns[left + b] else of_columns[left + b]
-        passing += np.float32(1.0) if bound < limit else np.float32(0.0)
+    for b in range(products.shape[0]):
+        bound = norm + norms[b] - np.float32(2.0) * products[b]
+        larger = limit if limit > limits[b] else limits[b]
+        passing += np.float32(1.0) if bound < larger else np.float32(0.0)
     return passing > np.float32(0.0)
 
 
