@@ -11,6 +11,8 @@ from numba.core.runtime import rtsys
 
 # Reassociation lets the compiler use vector instructions; NaN and inf keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
+# The hints of njit leave some of its options out.
+_njit: Any = njit
 
 
 class _QuickCache(FunctionCache):
@@ -42,7 +44,7 @@ def compiled(*, allocates: bool = True, **options: Any) -> Callable[[Any], Any]:
         options["_nrt"] = False
 
     def decorate(function: Any) -> Any:
-        loop = njit(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(function)
+        loop = _njit(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(function)
         # With NUMBA_DISABLE_JIT it stays what it was, and other versions may have no such cache.
         if isinstance(getattr(loop, "_cache", None), FunctionCache) and _is_as_known():
             loop._cache = _QuickCache(loop.py_func)
@@ -54,7 +56,8 @@ def compiled(*, allocates: bool = True, **options: Any) -> Callable[[Any], Any]:
 def inner(**options: Any) -> Callable[[Any], Any]:
     """Return a decorator: a function that compiled code alone calls. It is kept as part of that."""
     alone = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(nogil=True, **alone, **options)
+    decorate: Callable[[Any], Any] = _njit(nogil=True, **alone, **options)
+    return decorate
 
 
 def _is_as_known() -> bool:
