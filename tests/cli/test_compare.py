@@ -341,8 +341,12 @@ def test_large_tables_are_told_how_long_it_takes(tmp_path, monkeypatch, capsys):
     frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
     frame.assign(kind=np.arange(200) % 2).to_csv("t.csv", index=False)
     command = ["compare", "t.csv", "-l", "kind", *QUICK, "--no-pictures"]
+    assert main([*command, "-q"]) == 0
+    assert "this will take" not in capsys.readouterr().err
+    command += ["-f", "--resume", "work"]
     assert main(command) == 0
     shown = capsys.readouterr().err
     assert "lnml: note: this will take about" in shown and "LMNN" in shown
-    assert main([*command, "-f", "-q"]) == 0
+    # Nothing is left to do.
+    assert main(command) == 0
     assert "this will take" not in capsys.readouterr().err

@@ -85,7 +85,8 @@ def compare_table(
                 # Warnings, such as those of small classes, would appear in every fold.
                 warnings.simplefilter("ignore")
                 if tell is not None and client is None and smallest > LARGE:
-                    tell(_forecast(problem, methods, store, n_jobs, k, seed))
+                    for said in _forecast(problem, methods, store, n_jobs, k, seed):
+                        tell(said)
                 where: Any = {"n_jobs": n_jobs, "client": client, "progress": progress}
                 found = run_problem(problem, methods, store, k=k, seed=seed, score=score, **where)
             portrait = store.read_portrait() if pictures else None
@@ -109,13 +110,15 @@ def _forecast(
     n_jobs: int,
     k: Any,
     seed: int,
-) -> str:
-    """Say how long the folds will take that the store does not hold."""
+) -> list[str]:
+    """Say how long the folds will take that the store does not hold; nothing if there are none."""
     folds = range(len(problem.splits))
     missing = {name: sum(not store.has(fold, name) for fold in folds) for name in methods}
-    at_once = max(1, min(effective_n_jobs(n_jobs), max(missing.values(), default=1)))
+    if not any(missing.values()):
+        return []
+    at_once = min(effective_n_jobs(n_jobs), max(missing.values()))
     with limited_threads(max(1, thread_count() // at_once)):
-        return forecast(problem, methods, missing, n_jobs=at_once, k=k, seed=seed)
+        return [forecast(problem, methods, missing, n_jobs=at_once, k=k, seed=seed)]
 
 
 def _own_preparations(keys: Sequence[str], common: Preparation) -> dict[str, Preparation]:
