@@ -51,9 +51,6 @@ class Method:
         user. The estimator itself does not scale.
     classifier : bool
         True if it gives no distance: it can be compared, for reference only.
-    slow : bool
-        True if it would take hours on a large table, as sums over all pairs of rows do, and many
-        fits: ``lnml compare`` lets it learn from a sample there (docs/cli.md).
     """
 
     key: str
@@ -62,7 +59,6 @@ class Method:
     make: Callable[[int], Any]
     scale: str | None = None
     classifier: bool = False
-    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,8 +108,7 @@ class Learner:
 
     def method(self) -> Method:
         """Return the learner on its own, as a method to compare."""
-        slow = self.work in (Work.SOFTMAX, Work.CLASS_SOFTMAX, Work.ROOTS)
-        return Method(self.key, self.name or self.class_name, self.summary, self.make, slow=slow)
+        return Method(self.key, self.name or self.class_name, self.summary, self.make)
 
 
 LEARNERS = (
@@ -238,14 +233,12 @@ COMPOSED = (
         "learned, averaged and chosen with care, on scaled columns; the one to start with",
         _chosen_with_care,
         scale="standard",
-        slow=True,
     ),
     Method(
         "ln-mcml",
         "LN-MCML",
         "MCML with learned neighbourhoods, 3 each",
         lambda _: _learned_neighborhoods("mcml"),
-        slow=True,
     ),
     Method(
         "ln-lmnn",
@@ -258,7 +251,6 @@ COMPOSED = (
         "LN-LMNN (CV)",
         "the same, sizes chosen by cross-validation",
         lambda seed: _chosen_sizes("lmnn", seed),
-        slow=True,
     ),
     Method(
         "itml",
@@ -271,14 +263,12 @@ COMPOSED = (
         "LN-LMNN (CV, rounds)",
         "LN-LMNN, sizes and number of rounds chosen by cross-validation",
         lambda seed: _chosen_sizes("lmnn", seed, choose_rounds=True),
-        slow=True,
     ),
     Method(
         "ln-mcml-cv",
         "LN-MCML (CV)",
         "LN-MCML, number of neighbours chosen by cross-validation",
         lambda seed: _chosen_sizes("mcml", seed),
-        slow=True,
     ),
 )
 

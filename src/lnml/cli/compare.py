@@ -169,35 +169,41 @@ def compare(
     choice: Any = {"reading": reading, "categories": categories, "drop_classes": drop_class}
     table = read_table(data, label, drop, **choice)
     from lnml.cli.work import compare_table, provenance
-    from lnml.evaluation.plan import make_plan
     from lnml.evaluation.problem import possible_folds
 
     splits, about_folds = possible_folds(table.labels, folds, seed)
-    plan = make_plan(wanted, splits)
-    about_plan = plan.note(map(find_method, keys))
+    plan, about_plan = _plan(wanted, splits, keys, quiet)
     told = _told(drop, drop_class, categories, reading.missing)
     settings = {"label": table.label, "folds": len(splits), **judging, "scale": scale, "pca": pca}
-    settings |= {**told, "plan": plan.setting, "seed": seed, "device": place}
+    settings |= {**told, "plan": plan["plan"].setting, "seed": seed, "device": place}
     work: Any = {"folder": resume, "pictures": not no_pictures, "n_jobs": fold_jobs(jobs, place)}
-    tell = None if quiet else lambda note: show_notes([note])
-    if about_plan is not None:
-        show_notes([about_plan], quiet=quiet)
     with keeping_folds(resume, GO_ON), perhaps_connected(cluster, quiet=quiet) as there:
         with fold_bar(data.name, quiet=quiet) as progress:
-            work |= {"client": there.client, "progress": progress, "plan": plan, "tell": tell}
+            work |= {"client": there.client, "progress": progress, **plan}
             found, portrait = compare_table(table, splits, keys, settings, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
-    if about_plan is not None:
-        notes = (*notes, about_plan)
     about = _table_options(data, label, pca, drop, drop_class, categories, reading)
     judged = _judging_options(k, score, folds, seed, learn_from)
     advice = _advise(found, about, scale, methods, judged, page)
-    said: Any = {"notes": notes, "warnings": doubts, "advice": advice}
+    said: Any = {"notes": (*notes, *about_plan), "warnings": doubts, "advice": advice}
     origin = provenance(settings | there.setting)
     _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
         show(_summary(found, judging["k"], page, stored, advice.command))
+
+
+def _plan(
+    wanted: Any, splits: Any, keys: Sequence[str], quiet: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Return how many rows slow methods learn from and how to tell a time; say the plan."""
+    from lnml.evaluation.plan import make_plan
+
+    plan = make_plan(wanted, splits)
+    note = plan.note(map(find_method, keys))
+    notes = [] if note is None else [note]
+    show_notes(notes, quiet=quiet)
+    return {"plan": plan, "tell": None if quiet else lambda said: show_notes([said])}, notes
 
 
 def _read_score(name: str) -> str:

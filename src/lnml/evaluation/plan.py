@@ -11,6 +11,9 @@ from lnml.registry import Method
 # docs/performance.md has the measurements behind both.
 LARGE = 10_000
 SAMPLE = 5_000
+# Sums over all pairs of rows, and many fits.
+SLOW = frozenset({"mcml", "nca", "mmc", "ln-mcml", "ln-mcml-cv"})
+SLOW |= {"ln-lmnn-cv", "ln-lmnn-cv-rounds", "auto"}
 
 Wanted = int | Literal["auto", "all"]
 
@@ -41,7 +44,7 @@ class Plan(NamedTuple):
 
     def most_rows(self, methods: Iterable[Method]) -> Mapping[str, int]:
         """Return the most rows that methods learn from, by name; others learn from all."""
-        return {m.name: self.most for m in methods if m.slow and self.most is not None}
+        return {m.name: self.most for m in methods if m.key in SLOW and self.most is not None}
 
     def note(self, methods: Iterable[Method]) -> str | None:
         """Say which methods learn from a sample; None if there is none."""

@@ -163,27 +163,10 @@ def slopes(
 
 @compiled(allocates=False)
 def _hinge_rows(
-    z,
-    others,
-    t_indptr,
-    target_distances,
-    c_indptr,
-    c_indices,
-    gamma,
-    m_indptr,
-    m_impostor,
-    m_slot,
-    m_value,
-    lo,
-    hi,
-    target_weights,
-    candidate_weights,
-    target_hinge,
-    counts,
-    out_impostor,
-    out_slot,
-    out_value,
-):
+    z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor, m_slot,
+    m_value, lo, hi, target_weights, candidate_weights, target_hinge, counts, out_impostor,
+    out_slot, out_value,
+):  # fmt: skip
     """Sum the hinges of rows lo..hi; or, if there are counts, write their non-zero slopes.
 
     Returns four sums and how many slopes there are; those beyond the room are not written.
