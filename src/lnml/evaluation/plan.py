@@ -53,8 +53,8 @@ class Plan(NamedTuple):
             return None
         return (
             f"{', '.join(names)} {'learns' if len(names) == 1 else 'learn'} from {self.most:,} of "
-            f"the {self.rows:,} training rows of a fold, drawn by class, because all would take "
-            f"hours; neighbours are searched among all; --learn-from all learns from all"
+            f"the {self.rows:,} training rows of a fold, drawn by class, to spare time; "
+            f"neighbours are searched among all; --learn-from all learns from all"
         )
 
 
