@@ -31,7 +31,7 @@ def test_code_on_disk_is_read_without_the_compiler(tmp_path):
     assert run(tmp_path) == ["25.0", "False", "1", "0.0"]
 
 
-def test_damaged_or_missing_code_is_compiled_again(tmp_path):
+def test_missing_code_is_compiled_again(tmp_path):
     run(tmp_path)
     for path in tmp_path.rglob("*.nbc"):
         path.unlink()
