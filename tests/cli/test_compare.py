@@ -305,3 +305,48 @@ def test_compare_by_a_score_of_retrieval(iris, capsys):
     assert "--score: there is no score 'f1'" in capsys.readouterr().err
     assert main([*command, "--score", "recall@500", "-f"]) == 2
     assert "recall@500 looks at more than the 100 rows" in capsys.readouterr().err
+
+
+def test_slow_methods_learn_from_a_sample_if_told(iris, capsys):
+    """The plan is said before and in the report, stored with results, and never mixed."""
+    command = ["compare", "iris.csv", "-l", "species", "-m", "euclidean,lmnn,nca", "--no-pictures"]
+    command += ["--resume", "work", "-f", "-j", "1"]
+    assert main([*command, "--learn-from", "100"]) == 0
+    note = "NCA learns from 100 of the 135 training rows of a fold"
+    assert f"lnml: note: {note}" in capsys.readouterr().err
+    assert note in (iris / "iris.html").read_text()
+    stored = json.loads((iris / "iris.json").read_text())
+    plan = "slow methods learn from at most 100 rows"
+    assert stored["provenance"]["settings"]["plan"] == plan
+    learned = {r["method"]: r["n_learned"] for r in stored["comparison"]["results"]}
+    assert learned == {"Euclidean": None, "LMNN": 135, "NCA": 100}
+    assert main(command) == 2
+    assert f"holds results for plan = {plan!r}, but you asked for None" in capsys.readouterr().err
+
+
+def test_small_tables_have_no_plan(iris, capsys):
+    assert main(["compare", "iris.csv", "-l", "species", *QUICK, "--no-pictures"]) == 0
+    assert "learn" not in capsys.readouterr().err
+    stored = json.loads((iris / "iris.json").read_text())
+    assert stored["provenance"]["settings"]["plan"] is None
+    for wrong in ("0", "99", "-5", "some", "1e4", ""):
+        assert main(["compare", "iris.csv", "-l", "species", "-f", "--learn-from", wrong]) == 2
+        assert "--learn-from must be auto, all, or a number" in capsys.readouterr().err
+
+
+def test_large_tables_are_told_how_long_it_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lnml.cli.work.LARGE", 100)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    frame.assign(kind=np.arange(200) % 2).to_csv("t.csv", index=False)
+    command = ["compare", "t.csv", "-l", "kind", *QUICK, "--no-pictures"]
+    assert main([*command, "-q"]) == 0
+    assert "this will take" not in capsys.readouterr().err
+    command += ["-f", "--resume", "work"]
+    assert main(command) == 0
+    shown = capsys.readouterr().err
+    assert "lnml: note: this will take about" in shown and "LMNN" in shown
+    # Nothing is left to do.
+    assert main(command) == 0
+    assert "this will take" not in capsys.readouterr().err

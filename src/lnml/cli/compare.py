@@ -27,6 +27,7 @@ from lnml.cli.options import (
     Scale,
     Seed,
     Voters,
+    read_learned,
     read_voters,
 )
 from lnml.cli.progress import fold_bar
@@ -103,6 +104,16 @@ Report = Annotated[
     ),
 ]
 
+LearnFrom = Annotated[
+    str,
+    typer.Option(
+        "--learn-from",
+        metavar="auto|all|N",
+        help="Most training rows of a fold that slow methods learn from; auto means 5,000 where "
+        "there are more than 10,000, and all otherwise.",
+        autocompletion=lambda: ["auto", "all"],
+    ),
+]
 NoPictures = Annotated[
     bool,
     typer.Option(
@@ -123,6 +134,7 @@ def compare(
     k: Voters = "1",
     score: JudgedBy = "accuracy",
     folds: Folds = 10,
+    learn_from: LearnFrom = "auto",
     scale: Scale = "none",
     pca: Components = None,
     drop: Drop = [],  # noqa: B006 - Typer copies it
@@ -148,6 +160,7 @@ def compare(
     page, stored = _outputs(data, output, force)
     keys = _method_keys(methods, scale, references)
     judging = {"k": read_voters(k), "score": _read_score(score)}
+    wanted = read_learned(learn_from)
     check_cluster(cluster, device=device, jobs=jobs)
     place = check_device(device)
     from lnml.tables import read_table
@@ -159,24 +172,38 @@ def compare(
     from lnml.evaluation.problem import possible_folds
 
     splits, about_folds = possible_folds(table.labels, folds, seed)
+    plan, about_plan = _plan(wanted, splits, keys, quiet)
     told = _told(drop, drop_class, categories, reading.missing)
     settings = {"label": table.label, "folds": len(splits), **judging, "scale": scale, "pca": pca}
-    settings |= {**told, "seed": seed, "device": place}
+    settings |= {**told, "plan": plan["plan"].setting, "seed": seed, "device": place}
     work: Any = {"folder": resume, "pictures": not no_pictures, "n_jobs": fold_jobs(jobs, place)}
     with keeping_folds(resume, GO_ON), perhaps_connected(cluster, quiet=quiet) as there:
         with fold_bar(data.name, quiet=quiet) as progress:
-            work |= {"client": there.client, "progress": progress}
+            work |= {"client": there.client, "progress": progress, **plan}
             found, portrait = compare_table(table, splits, keys, settings, **work)
     notes, doubts = (*table.notes, *about_folds), telling_notes(table)
     show_notes((*notes, *doubts), quiet=quiet)
     about = _table_options(data, label, pca, drop, drop_class, categories, reading)
-    judged = _judging_options(k, score, folds, seed)
+    judged = _judging_options(k, score, folds, seed, learn_from)
     advice = _advise(found, about, scale, methods, judged, page)
-    said: Any = {"notes": notes, "warnings": doubts, "advice": advice}
+    said: Any = {"notes": (*notes, *about_plan), "warnings": doubts, "advice": advice}
     origin = provenance(settings | there.setting)
     _write(page, stored, found, portrait, origin, **said, force=force)
     if not quiet:
         show(_summary(found, judging["k"], page, stored, advice.command))
+
+
+def _plan(
+    wanted: Any, splits: Any, keys: Sequence[str], quiet: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Return how many rows slow methods learn from and how to tell a time; say the plan."""
+    from lnml.evaluation.plan import make_plan
+
+    plan = make_plan(wanted, splits)
+    note = plan.note(map(find_method, keys))
+    notes = [] if note is None else [note]
+    show_notes(notes, quiet=quiet)
+    return {"plan": plan, "tell": None if quiet else lambda said: show_notes([said])}, notes
 
 
 def _read_score(name: str) -> str:
@@ -229,10 +256,12 @@ def _table_options(
     return [str(data), *(word for pair in given for word in pair)]
 
 
-def _judging_options(k: str, score: str, folds: int, seed: int) -> dict[str, str]:
+def _judging_options(k: str, score: str, folds: int, seed: int, learn_from: str) -> dict[str, str]:
     """Return how methods were judged, where the user said so: what to compare next is, too."""
     said = {"--k": k, "--score": score, "--folds": str(folds), "--seed": str(seed)}
+    said["--learn-from"] = learn_from
     usual = {"--k": "1", "--score": "accuracy", "--folds": "10", "--seed": "0"}
+    usual["--learn-from"] = "auto"
     return {option: value for option, value in said.items() if value != usual[option]}
 
 

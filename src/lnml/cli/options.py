@@ -9,6 +9,8 @@ import typer
 
 from lnml.errors import InputError
 
+# Fewer rows than this teach nothing about a table that is large.
+FEWEST_LEARNED = 100
 FORMATS = "CSV, TSV, Parquet, ARFF, NPZ, NPY, svmlight or XLSX, or - for standard input"
 
 Data = Annotated[
@@ -121,6 +123,24 @@ Resume = Annotated[
         show_default=False,
     ),
 ]
+
+
+def read_learned(text: str) -> int | Literal["auto", "all"]:
+    """Return what ``--learn-from`` says, or say what it must be.
+
+    Examples
+    --------
+    >>> read_learned("2000"), read_learned("all")
+    (2000, 'all')
+    """
+    if text == "auto" or text == "all":
+        return "auto" if text == "auto" else "all"
+    if not text.isdecimal() or int(text) < FEWEST_LEARNED:
+        raise InputError(
+            f"--learn-from must be auto, all, or a number of rows from {FEWEST_LEARNED} on; got "
+            f"{text!r}"
+        )
+    return int(text)
 
 
 def read_voters(text: str) -> int | Literal["auto"]:

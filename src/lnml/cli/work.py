@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,16 +15,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from joblib import effective_n_jobs
+
 from lnml.errors import InputError
 from lnml.evaluation.checks import check_depth
 from lnml.evaluation.crossval import Progress, run_problem
 from lnml.evaluation.explanation import explain
+from lnml.evaluation.forecast import forecast
+from lnml.evaluation.plan import LARGE, Plan
 from lnml.evaluation.portrait import portray
 from lnml.evaluation.portraits import Portrait
 from lnml.evaluation.problem import Problem, Split
 from lnml.evaluation.results import Comparison, Provenance
 from lnml.evaluation.retrieval import read_score
 from lnml.evaluation.store import FoldStore
+from lnml.kernels.cpu.threads import limited_threads, thread_count
 from lnml.registry import find_method, methods_by_name
 from lnml.tables import Preparation, Table
 from lnml.version import __version__
@@ -45,11 +50,14 @@ def compare_table(
     progress: Progress | None,
     pictures: bool = True,
     client: Any = None,
+    plan: Plan | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> tuple[Comparison, Portrait | None]:
     """Cross-validate methods on a table and fit it once more for the pictures.
 
     If ``folder`` is given, finished folds are stored there and not repeated. With a Dask
-    ``client`` folds run on the workers of its cluster; the pictures are made here.
+    ``client`` folds run on the workers of its cluster; the pictures are made here. If the table
+    is large and folds run here, ``tell`` hears beforehand how long that will take.
     """
     seed, k, device = settings["seed"], settings["k"], settings["device"]
     score = read_score(settings["score"])
@@ -67,6 +75,7 @@ def compare_table(
             preparation,
             prepare_for=_own_preparations(keys, preparation),
             digest=table.fingerprint,
+            most_rows={} if plan is None else plan.most_rows(map(find_method, keys)),
         )
         methods = methods_by_name(keys, seed, device)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
@@ -75,6 +84,9 @@ def compare_table(
             with warnings.catch_warnings():
                 # Warnings, such as those of small classes, would appear in every fold.
                 warnings.simplefilter("ignore")
+                if tell is not None and client is None and smallest > LARGE:
+                    for said in _forecast(problem, methods, store, n_jobs, k, seed):
+                        tell(said)
                 where: Any = {"n_jobs": n_jobs, "client": client, "progress": progress}
                 found = run_problem(problem, methods, store, k=k, seed=seed, score=score, **where)
             portrait = store.read_portrait() if pictures else None
@@ -89,6 +101,24 @@ def compare_table(
         # Estimators say in their own words what is wrong with the data.
         raise InputError(str(error)) from error
     return found, portrait
+
+
+def _forecast(
+    problem: Problem,
+    methods: Mapping[str, Any],
+    store: FoldStore,
+    n_jobs: int,
+    k: Any,
+    seed: int,
+) -> list[str]:
+    """Say how long the folds will take that the store does not hold; nothing if there are none."""
+    folds = range(len(problem.splits))
+    missing = {name: sum(not store.has(fold, name) for fold in folds) for name in methods}
+    if not any(missing.values()):
+        return []
+    at_once = min(effective_n_jobs(n_jobs), max(missing.values()))
+    with limited_threads(max(1, thread_count() // at_once)):
+        return [forecast(problem, methods, missing, n_jobs=at_once, k=k, seed=seed)]
 
 
 def _own_preparations(keys: Sequence[str], common: Preparation) -> dict[str, Preparation]:

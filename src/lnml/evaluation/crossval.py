@@ -222,14 +222,13 @@ def _run_one(problem: Problem, fold: int, name: str, method: Any, rule: Rule) ->
 
 
 def _run_method(name: str, method: Any, data: FoldData, fold: int, rule: Rule) -> FoldResult:
-    share = data.problem.shares.get(name, 1.0)
     inside, outside = data.matrices(name)
     known, wanted = data.problem.labels[data.train], data.problem.labels[data.test]
 
     def fit(X: np.ndarray, y: np.ndarray) -> Any:
         if method is None:
             return None
-        rows = stratified_sample(y, int(share * y.size), rule.seed)
+        rows = stratified_sample(y, data.problem.learned_rows(name, y.size), rule.seed)
         with warnings.catch_warnings():
             # Such fits are counted through converged_ and reported with the results.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -270,6 +269,7 @@ def _run_method(name: str, method: Any, data: FoldData, fold: int, rule: Rule) -
         score=rule.score.name,
         values=values,
         predicted=np.searchsorted(np.unique(data.problem.labels), predicted),
+        n_learned=None if method is None else data.problem.learned_rows(name, known.size),
     )
 
 

@@ -172,7 +172,7 @@ def explain(
     usable = _usable_rows(problem, hard)
     fitted = usable[stratified_sample(problem.labels[usable], most_rows, seed)]
     view = _View(problem, best, fitted, hard)
-    components = _fit(methods[best], view, problem.shares.get(best, 1.0), seed)
+    components = _fit(methods[best], view, problem.learned_rows(best, fitted.size), seed)
     if components is None:
         return None
     rows = _hard_rows(view, components, n_wrong, _predictions(comparison, best))
@@ -235,12 +235,12 @@ class _View:
         self.before = data.columns("").inside
 
 
-def _fit(method: Any, view: _View, share: float, seed: int) -> np.ndarray | None:
+def _fit(method: Any, view: _View, most_rows: int, seed: int) -> np.ndarray | None:
     """Return the linear map (r, d) of a method; None if it has none."""
     if method is None:
         return np.eye(view.inside.shape[1])
     labels = view.labels[view.fitted]
-    rows = stratified_sample(labels, int(share * labels.size), seed)
+    rows = stratified_sample(labels, most_rows, seed)
     with warnings.catch_warnings():
         # The cross-validation has counted what did not converge.
         warnings.simplefilter("ignore")

@@ -46,6 +46,8 @@ class Problem:
     shares : mapping of str to float
         Methods that learn from a share of each training part only. The search for
         nearest neighbours still uses all of its rows.
+    most_rows : mapping of str to int
+        Methods that learn from so many rows of each training part at most.
     names : sequence of str
         Names of the columns of ``features``, where ``prepare`` does not know them.
     """
@@ -61,6 +63,7 @@ class Problem:
     digest: str = ""
     dtype: str = "float64"
     shares: Mapping[str, float] = field(default_factory=dict)
+    most_rows: Mapping[str, int] = field(default_factory=dict)
     names: Sequence[str] = ()
 
     def rows(self, indices: np.ndarray) -> Any:
@@ -68,6 +71,11 @@ class Problem:
         if hasattr(self.features, "iloc"):
             return self.features.iloc[indices]
         return self.features[indices]
+
+    def learned_rows(self, method: str, n_rows: int) -> int:
+        """Return how many of some training rows a method learns from."""
+        share = int(self.shares.get(method, 1.0) * n_rows)
+        return min(share, self.most_rows.get(method, n_rows))
 
     def summary(self) -> DataSummary:
         """Size and fingerprint."""

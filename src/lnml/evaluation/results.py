@@ -50,6 +50,9 @@ class FoldResult:
     predicted : ndarray of int, shape (m,), or None
         The class that each test row was taken for, as a position in
         :attr:`DataSummary.class_sizes`; None in results of older versions.
+    n_learned : int or None
+        Rows that the method learned from; None if it learns nothing, and in results of older
+        versions.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class FoldResult:
     score: str = ACCURACY
     values: np.ndarray | None = None
     predicted: np.ndarray | None = None
+    n_learned: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return numbers, strings and lists only."""
