@@ -34,6 +34,7 @@ GROUPS: dict[str, Callable[[Ceilings, str], Group]] = {
     "agreement": lambda _, device: agreement.agreement(device),
     "mnist": fits.mnist_fits,
     "million": fits.million,
+    "four_million": fits.four_million,
     "growth": growth.growth,
 }
 

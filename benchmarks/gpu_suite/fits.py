@@ -21,6 +21,7 @@ from lnml.learning.knn import predict_nearest
 COMPONENTS = 164
 MILLION = 1_000_000
 HELD_OUT = 10_000
+WARM_ROWS = 200_000
 ITERATIONS = 100
 
 
@@ -141,31 +142,50 @@ def _mnist_lines(found: list[tuple[float, int, int, float]]) -> list[Line]:
     nca_seconds = nca[0] * ITERATIONS / nca[1]
     mcml_seconds = mcml[0] * ITERATIONS / mcml[2]
     return [
-        Line("MNIST: LMNN to a certified gap of 1e-2, s", lmnn[0], 1.5, at_least=False),
-        Line("MNIST: LN-LMNN (3, 3, 3), all rounds, s", lnml[0], 5.0, at_least=False),
+        Line("MNIST: LMNN to a certified gap of 1e-2, s", lmnn[0], 0.2, at_least=False),
+        Line("MNIST: LN-LMNN (3, 3, 3), all rounds, s", lnml[0], 2.0, at_least=False),
         Line("MNIST: 1-NN test accuracy of LN-LMNN, %", 100.0 * lnml[3], 97.5),
         Line("MNIST: NCA, s per 100 iterations", nca_seconds, 20.0, at_least=False),
         Line("MNIST: MCML, s per 100 evaluations", mcml_seconds, 20.0, at_least=False),
-        Line("MNIST: MCML to a certified gap of 1e-2, s", mcml[0], 20.0, at_least=False),
+        Line("MNIST: MCML to a certified gap of 1e-2, s", mcml[0], 10.0, at_least=False),
     ]
 
 
 def million(ceilings: Ceilings, device: str) -> Group:
     """Three rounds of LN-LMNN on a million points of known structure."""
-    X, y = make_mixture(MILLION)
-    Xt, yt = make_mixture(HELD_OUT, part=1)
+    return _mixture(ceilings, device, "a million points", MILLION, 128, (8.0, 20.0))
+
+
+def four_million(ceilings: Ceilings, device: str) -> Group:
+    """Four million points, whose impostors do not all fit into memory with a margin."""
+    return _mixture(ceilings, device, "four million points", 4 * MILLION, 64, (240.0, 120.0))
+
+
+def _mixture(
+    ceilings: Ceilings,
+    device: str,
+    name: str,
+    rows: int,
+    columns: int,
+    limits: tuple[float, float],
+) -> Group:
+    """Three rounds of LN-LMNN on a mixture; ``limits`` are seconds and GB."""
+    X, y = make_mixture(rows, n_features=columns)
+    Xt, yt = make_mixture(HELD_OUT, n_features=columns, part=1)
     data, test = (torch.as_tensor(part, device=device) for part in (X, Xt))
     euclidean = float(np.mean(predict_nearest(data, y, test) == yt))
+    model = LNML(LMNN(), tol=1e-2, max_rounds=3)
+    # A first fit compiles what is missing; it is not counted.
+    type(model)(**model.get_params(deep=False)).fit(data[:WARM_ROWS], y[:WARM_ROWS])
     with counted() as seen:
-        model = LNML(LMNN(), tol=1e-2, max_rounds=3)
         model, seconds, peak = timed_fit(model, data, y)
     accuracy = accuracy_of(model, data, y, test, yt)
     gain = 100.0 * (accuracy - euclidean)
-    group = Group(f"A million points: mixture of {MILLION:,} × {X.shape[1]}, 100 classes, float32")
+    group = Group(f"{name.capitalize()}: mixture of {rows:,} × {columns}, 100 classes, float32")
     group.lines = [
-        Line("a million points: LN-LMNN, three rounds, s", seconds, 300.0, at_least=False),
-        Line("a million points: peak memory, GB, data included", peak, 40.0, at_least=False),
-        Line("a million points: accuracy gained over Euclidean, percentage points", gain, 0.0),
+        Line(f"{name}: LN-LMNN, three rounds, s", seconds, limits[0], at_least=False),
+        Line(f"{name}: peak memory, GB, data included", peak, limits[1], at_least=False),
+        Line(f"{name}: accuracy gained over Euclidean, percentage points", gain, 0.0),
     ]
     header = ["s", "floor s", "peak GB", "gap", "pairs in the largest working set", "searches"]
     header += ["evaluations", "Euclidean 1-NN %", "learned 1-NN %"]
