@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
+from sklearn.utils import _safe_indexing
 
 from lnml.core.monitor import Monitor
 from lnml.estimators.base import Learned, MetricEstimator, solution_of
@@ -100,7 +101,8 @@ class TunedMetric(MetricEstimator):
             with warnings.catch_warnings():
                 # A candidate need not be finished to be judged; the final fit warns.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model = clone(candidate).fit(X[train], y[train])
-            inside, outside = model.transform(X[train]), model.transform(X[test])
+                known, unknown = (_safe_indexing(X, rows) for rows in (train, test))
+                model = clone(candidate).fit(known, y[train])
+            inside, outside = model.transform(known), model.transform(unknown)
             right += int((predict_nearest(inside, y[train], outside) == y[test]).sum())
         return right / len(y)

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from lnml.certificates import Certificate
 from lnml.core.checks import largest_value
 from lnml.errors import InputError, require
+from lnml.estimators.base import MetricEstimator
 from lnml.kernels.tensors import host_array
 from lnml.learning.knn import majority, nearest_rows
 from lnml.learning.votes import cross_validated_votes
@@ -73,7 +74,8 @@ class Model:
 
     Examples
     --------
-    >>>     >>> from lnml.datasets import load_dataset
+    >>> import pandas as pd
+    >>> from lnml.datasets import load_dataset
     >>> from lnml.models import fit_model
     >>> from lnml.tables import Preparation, make_table
     >>> iris = load_dataset("iris")
@@ -261,7 +263,8 @@ def fit_model(
 
     Examples
     --------
-    >>>     >>> from lnml import LMNN
+    >>> import pandas as pd
+    >>> from lnml import LMNN
     >>> from lnml.models import fit_model
     >>> from lnml.tables import Preparation, make_table
     >>> frame = pd.DataFrame(
@@ -273,10 +276,12 @@ def fit_model(
     """
     X = preparation.fit_transform(table.features)
     classes, codes = np.unique(table.labels, return_inverse=True)
-    # With names, so that messages can tell which column is meant.
-    frame = require("pandas").DataFrame
-    named = frame(X, columns=preparation.get_feature_names_out(), copy=False)
-    components, facts = fitted_components(estimator, named, table.labels)
+    rows: Any = X
+    if isinstance(estimator, MetricEstimator):
+        # With names, so that messages can tell which column is meant.
+        frame = require("pandas").DataFrame
+        rows = frame(X, columns=preparation.get_feature_names_out(), copy=False)
+    components, facts = fitted_components(estimator, rows, table.labels)
     return Model(
         method=method,
         preparation=preparation,

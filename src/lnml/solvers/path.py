@@ -17,6 +17,7 @@ from lnml.core.trail import MOST_PAIRS, Trail
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.base import Form, Objective
+from lnml.objectives.conditioning import LinearCoordinates
 from lnml.solvers.barrier import follow_softmax, solve_softmax
 from lnml.solvers.bregman import solve_logdet
 from lnml.solvers.multipliers import follow_hinge, solve_hinge
@@ -139,9 +140,12 @@ def solve(
 def _state(
     task: Any, found: np.ndarray, learned: np.ndarray, trail: Trail | None, most_pairs: int
 ) -> WarmStart | None:
-    """Return what the next solve can use; with a trail, unless it has no pairs."""
+    """Return what the next solve can use; with a trail, unless it has no pairs.
+
+    Only linear coordinates can take a trail from one problem to another.
+    """
     state: WarmStart | None = task.warm_start(found, learned)
-    if not most_pairs:
+    if not most_pairs or not isinstance(task.coordinates, LinearCoordinates):
         return state
     trail = Trail(found, most_pairs=most_pairs) if trail is None else trail
     return replace(state or WarmStart(learned), trail=trail.outside(task.coordinates))

@@ -140,6 +140,7 @@ def _search(
         ):
             if out_from <= left and right <= out_to:
                 continue
+            tally.check()
             before = used
             while True:
                 used = _collect(
@@ -167,8 +168,12 @@ class _Tally:
         """Count some more."""
         with self._lock:
             self._count += count
-            if self._most is not None and self._count > self._most:
-                raise TooManyPairs(self._most)
+        self.check()
+
+    def check(self) -> None:
+        """End the search if it has too many: other threads may have found them."""
+        if self._most is not None and self._count > self._most:
+            raise TooManyPairs(self._most)
 
 
 @njit(nogil=True, cache=True)
