@@ -48,7 +48,6 @@ def _steps(group: Group, kernels: Any, training: TrainingSet, rows: int) -> None
     """Count the steps of a fit."""
     _, copies = shares(rows, WORKERS)
     layout = Layout.of(training.points.class_start)
-    n_cells = len(layout.cells)
     embedding = kernels.embed(training.points, 0.3 * np.eye(FEATURES))
     pairs, matrix = 8.0 * rows * TARGETS, 8.0 * FEATURES * FEATURES
     # An assignment brings lists of numbers and distances of every cell that shares a class.
@@ -56,8 +55,8 @@ def _steps(group: Group, kernels: Any, training: TrainingSet, rows: int) -> None
     found = _count(group, "an assignment", lists, lambda: kernels.partners(embedding, TARGETS))
     targets = found.pairs
     reach = 1.0 + kernels.distances(embedding, targets, longest=True)
-    # Two blocks of a cell have their radius sent.
-    radius = 8.0 * 2.0 * rows * n_cells / layout.n_blocks
+    # The radius of a row is sent to each worker that keeps it.
+    radius = 8.0 * rows * copies
     search = _count(group, "a search", radius, lambda: kernels.within(embedding, reach))
     working = kernels.working_set(targets, search.found)
     kernels.hinge(embedding, working, 0.1, moment="coordinates")
