@@ -202,7 +202,7 @@ def test_fewer_rows_than_features_separate_for_free():
 
 def test_small_class_is_named():
     X, y = singleton_class()
-    with pytest.warns(UserWarning, match=r"9 \(1 rows\)"):
+    with pytest.warns(UserWarning, match=r"9 \(1 row\)"):
         model = LMNN().fit(X, y)
     assert model.n_target_neighbors_[-1] == 0
     assert (model.n_target_neighbors_[:-1] == 3).all()

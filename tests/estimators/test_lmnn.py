@@ -106,26 +106,6 @@ def test_running_out_of_iterations_is_told():
     assert model.duality_gap_ > 1e-3
 
 
-def test_a_metric_that_met_all_rows_is_not_gone_on_from(monkeypatch):
-    """Far classes: the first steps shrink the metric until all rows are within its reach."""
-    rng = np.random.default_rng(5)
-    y = rng.integers(5, size=2500)
-    X = 3.0 * rng.standard_normal((5, 20))[y] + rng.standard_normal((2500, 20))
-    active, kept, look = [], [], multipliers._look
-
-    def noted(task, *given, **named):
-        seen, slopes = look(task, *given, **named), task.working.multipliers
-        active.append(seen.n_active)
-        kept.append(0 if slopes is None else slopes.value.shape[0])
-        return seen
-
-    monkeypatch.setattr(multipliers, "_look", noted)
-    model = LMNN().fit(X, y)
-    assert model.converged_
-    assert max(active) > 500_000
-    assert max(kept) < 50_000
-
-
 def test_searches_widen_for_missed_impostors_alone():
     seen = Certificate(150.0, 0.0, np.zeros((2, 0)), smoothed=149.0)
     # The steps saw what the search found: the metric is worse for another reason.

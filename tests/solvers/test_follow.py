@@ -111,11 +111,10 @@ def test_no_trail_into_coordinates_of_another_kind():
 def test_descent_and_what_a_second_one_gains():
     function, _, target = quadratic(3)
     trail = Trail(np.ones((2, 3)))
-    reached, cold = descend(function, trail, max_iter=100, value_tol=1e-14)
-    assert reached == function(trail.components)[0]
+    cold = descend(function, trail, max_iter=100, value_tol=1e-14)
     np.testing.assert_allclose(trail.components, target, atol=1e-5)
     trail.components = np.ones((2, 3))
-    assert descend(function, trail, max_iter=100, value_tol=1e-14)[1] <= cold / 2
+    assert descend(function, trail, max_iter=100, value_tol=1e-14) <= cold / 2
     np.testing.assert_allclose(trail.components, target, atol=1e-5)
 
 

@@ -59,8 +59,6 @@ class Certificate(NamedTuple):
         metric is the last of them.
     kept : float
         Share of the dual point that proved the bound before.
-    smoothed : float
-        The smoothed objective of the metric, where hinges are smoothed.
     """
 
     objective: float
@@ -72,7 +70,6 @@ class Certificate(NamedTuple):
     n_active: int = 0
     shares: tuple[float, ...] = (1.0,)
     kept: float = 0.0
-    smoothed: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

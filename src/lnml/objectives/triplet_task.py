@@ -270,10 +270,7 @@ class TripletTask(Task, ABC):
         if not kept and terms.n_active > self.kernels.most_slopes:
             # There is room for the impostors, but not for the slopes of their triplets.
             self._stream()
-        smoothed = self.term.value_and_gradient(components)[0] + self.hinge_weight * terms.smoothed
-        return certificate._replace(
-            multiple=multiple, n_active=terms.n_active, smoothed=float(smoothed)
-        )
+        return certificate._replace(multiple=multiple, n_active=terms.n_active)
 
     def exact(
         self, components: np.ndarray, embedding: Embedding, terms: Hinge

@@ -57,15 +57,11 @@ def take_step(function: Function, trail: Trail, value: float, gradient: np.ndarr
     return Reached(value, gradient, MOST_TRIALS)
 
 
-def descend(
-    function: Function, trail: Trail, *, max_iter: int, value_tol: float
-) -> tuple[float, int]:
+def descend(function: Function, trail: Trail, *, max_iter: int, value_tol: float) -> int:
     """Move a trail by some steps, fewer if one gains less than a share ``value_tol``.
 
     Returns
     -------
-    value : float
-        Of the function, where the trail ends.
     n_evaluations : int
     """
     value, gradient = function(trail.components)
@@ -76,4 +72,4 @@ def descend(
         n_evaluations += reached.n_evaluations
         if gain <= value_tol * abs(value):
             break
-    return value, n_evaluations
+    return n_evaluations

@@ -36,15 +36,10 @@ LEAST_SOFTNESS = 0.2
 AIM_SHARE = 0.25
 # The first search looks still further: the metric moves most after it.
 FIRST_MARGIN = 1.3
-# The working set lacked impostors that the steps met if a metric is worse than the best one, and
-# they add so much to its smoothed problem, as a share of the objective. Further searches look
-# further, so that this cannot go on.
-MISSED = 0.1
+# A metric this much worse than the best one shows that the working set lacked
+# impostors it met; further searches look further, so that this cannot go on.
+MISSED = 1.1
 WIDENING = 1.3
-# A metric so many times worse than the best one, for what it met, is not gone on from: all rows may
-# be within its reach, with a slope for each triplet. Half of the way to it is tried, so often.
-FAR_WORSE = 2.0
-HALVINGS = 2
 # What the model of the curvature may take in memory: 200 steps of up to 145 columns.
 TRAIL_BYTES = 2**26
 # On a path an iteration is short: the start is good. What a metric lacks is added at once.
@@ -105,17 +100,12 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
     for iteration in range(1, run.max_iter + 1):
-        before = components
-        components, value, n_evaluations = _lowered(task, components, smoothing, trail)
+        components, n_evaluations = _lowered(task, components, smoothing, trail)
         seen = _look(task, components, smoothing, margin, tol)
-        for _ in range(HALVINGS):
-            if seen is not None and _missed(seen, value, objective, FAR_WORSE):
-                components = 0.5 * (before + components)
-                seen = _look(task, components, smoothing, margin, tol)
         if seen is None:
             # A metric that met impostors which the working set lacked may be far too small.
             return solve_streamed(task, best, run, smoothing, iteration - 1)
-        if _missed(seen, value, objective):
+        if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
             best, objective = _times(components, seen.multiple), seen.objective
@@ -148,8 +138,8 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
 
 def _lowered(
     task: HingeTask, components: np.ndarray, smoothing: float, trail: Trail | None
-) -> tuple[np.ndarray, float, int]:
-    """Lower the smoothed problem; return components, its value and the number of evaluations.
+) -> tuple[np.ndarray, int]:
+    """Lower the smoothed problem; return components and the number of evaluations.
 
     Without a trail the metric is still far off, and a few steps will do.
     """
@@ -158,12 +148,12 @@ def _lowered(
         minimum = minimize_over_components(
             smoothed, components, max_iter=COARSE_STEPS, value_tol=value_tol
         )
-        return minimum.components, minimum.value, minimum.n_evaluations
+        return minimum.components, minimum.n_evaluations
     steps = COARSE_STEPS if trail is None else STEPS
     trail = trail or Trail(components, most_pairs=COARSE_PAIRS)
     trail.components = components
-    value, n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=value_tol)
-    return trail.components, value, n_evaluations
+    n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=value_tol)
+    return trail.components, n_evaluations
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
@@ -185,14 +175,14 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         return Solution(best, objective, bound, gap, True)
     smoothed = partial(task.smoothed, smoothing=SMOOTHING)
     for iteration in range(1, run.max_iter + 1):
-        value, n_evaluations = descend(
+        n_evaluations = descend(
             smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
         )
         components = trail.components
         seen = _look(task, components, SMOOTHING, margin, run.tol)
         if seen is None:
             return _streamed_on_path(task, best, run, iteration - 1)
-        if _missed(seen, value, objective):
+        if seen.objective > MISSED * objective:
             margin *= WIDENING
         if seen.objective < objective:
             best, objective = components, seen.objective
@@ -220,14 +210,6 @@ def _look(
         return None
     seen = task.evaluate(components, smoothing, tol)
     return None if task.streamed else seen
-
-
-def _missed(seen: Certificate, value: float, objective: float, worse: float = 1.0) -> bool:
-    """Whether a metric is so many times worse than the best one for impostors that steps missed.
-
-    ``value`` is what the steps saw of the smoothed problem.
-    """
-    return seen.objective > worse * objective and seen.smoothed > value + MISSED * objective
 
 
 def _streamed_on_path(task: HingeTask, components: np.ndarray, run: Run, done: int = 0) -> Solution:
