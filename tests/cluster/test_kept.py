@@ -43,7 +43,7 @@ def test_mapped_blocks_stay_within_their_room():
     def look(names, most):
         for name in names:
             found = kept.under(row_map, name, blocks[name], tiles, most)
-            np.testing.assert_allclose(found, blocks[name] @ row_map.matrix)
+            np.testing.assert_allclose(found.rows, blocks[name] @ row_map.matrix)
 
     two_blocks = 2 * 10 * 2 * 8
     look("abab", two_blocks)

@@ -74,7 +74,7 @@ class Cell:
         return [np.maximum(self.rng.normal(size=way.size), 0.0) for way in pairs]
 
     def triplets(self, candidates, multipliers=None):
-        return CellTriplets(self.starts, self.lengths, candidates, multipliers)
+        return CellTriplets(self.starts, self.lengths, candidates, multipliers, [])
 
 
 @pytest.fixture(scope="module", params=[name for name in DEVICES if name != "cpu"])

@@ -107,7 +107,7 @@ def counted(kernels, points, working, walk):
     counts, before = [], None
     for here in walk:
         kernels.hinge(embedding(points, here), working, GAMMA, moment="coordinates")
-        roots = working.screen.bounds(np.ascontiguousarray(here)).roots
+        roots = screen.bounds_of(working, np.ascontiguousarray(here)).roots
         counts.append(roots.size if before is None else int((roots != before).sum()))
         before = roots.copy()
     return counts

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from lnml.kernels.cluster.exact import Grid, OuterGrid
 from lnml.kernels.cluster.layout import Cell, ways, with_pairs
 from lnml.kernels.cluster.mapped import MappedBlocks
 from lnml.kernels.cluster.rows import RowMap
-from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, tiles_on
+from lnml.kernels.cluster.tiles import CellTriplets, HingePart, MappedRows, Tiles, tiles_on
 from lnml.kernels.cpu.threads import limited_threads, room_in_bytes
 
 # Share of the working memory that mapped blocks may take; the rest is for candidate pairs.
@@ -28,6 +29,8 @@ MAPPED_SHARE = 0.25
 
 # Of the fit that runs, on this worker.
 _blocks = MappedBlocks()
+# Bounds of candidates follow rows on one way: who evaluates meanwhile, does without them.
+_following = Lock()
 
 # Classes of the rows of a block in rising order, and how many rows each has.
 ClassCounts = tuple[np.ndarray, np.ndarray]
@@ -78,6 +81,10 @@ class CellRows(NamedTuple):
 
     def mapped(self, row_map: RowMap) -> list[Any]:
         """Rows of each block under a map."""
+        return [each.rows for each in self.followed(row_map)]
+
+    def followed(self, row_map: RowMap) -> list[MappedRows]:
+        """Rows of each block under a map, and how they came there."""
         named, tiles = zip(self.names, self.blocks, strict=True), worker_tiles()
         room = int(MAPPED_SHARE * room_in_bytes())
         return [_blocks.under(row_map, *each, tiles, room) for each in named]
@@ -193,8 +200,22 @@ def hinge_cell(
     moment: str,
 ) -> HingePart:
     """Return sums over the triplets of a cell."""
-    triplets = CellTriplets(rows.each(starts), rows.each(lengths), candidates, multipliers)
-    return worker_tiles().hinge(rows.mapped(row_map), rows.placed(), triplets, gamma, moment)
+    with _trails(rows, row_map) as (z, trails):
+        targets = rows.each(starts), rows.each(lengths)
+        triplets = CellTriplets(*targets, candidates, multipliers, trails if moment else [])
+        return worker_tiles().hinge(z, rows.placed(), triplets, gamma, moment)
+
+
+@contextmanager
+def _trails(rows: CellRows, row_map: RowMap) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Rows of each block under a map, and their trails; none if another task follows trails."""
+    alone = _following.acquire(blocking=False)
+    try:
+        found = rows.followed(row_map)
+        yield [each.rows for each in found], [each.trail for each in found] if alone else []
+    finally:
+        if alone:
+            _following.release()
 
 
 def target_hinges(
@@ -289,8 +310,10 @@ def slopes_cell(
     gamma: float,
 ) -> Any:
     """Non-zero slopes of the triplets of a cell."""
-    triplets = CellTriplets(rows.each(starts), rows.each(lengths), candidates, multipliers)
-    return worker_tiles().slopes(rows.mapped(row_map), triplets, gamma)
+    with _trails(rows, row_map) as (z, trails):
+        targets = rows.each(starts), rows.each(lengths)
+        triplets = CellTriplets(*targets, candidates, multipliers, trails)
+        return worker_tiles().slopes(z, triplets, gamma)
 
 
 def carried(rows: CellRows, old: Any, old_targets: list[Pattern], targets: list[Pattern]) -> Any:

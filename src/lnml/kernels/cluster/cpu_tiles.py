@@ -14,6 +14,7 @@ from lnml.kernels.cluster.softmax_tiles import CellPowers
 from lnml.kernels.cluster.tiles import (
     CellTriplets,
     HingePart,
+    MappedRows,
     Tiles,
     block_ways,
     class_starts,
@@ -22,6 +23,7 @@ from lnml.kernels.cpu.hinge import hinge_sums, pair_lengths, slopes
 from lnml.kernels.cpu.laplacian import Weighted, moment, scatter
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.patterns import carry_over
+from lnml.kernels.cpu.screen import NO_BOUNDS, Bounds, ScreenedWays, Trail
 from lnml.kernels.cpu.search import Window, within_window
 from lnml.kernels.cpu.threads import single_threaded_blas
 
@@ -40,19 +42,25 @@ class CpuTiles(Tiles):
     def mapped(self, rows: np.ndarray, row_map: RowMap) -> np.ndarray:
         return row_map(rows)
 
+    def trail(self, found: MappedRows, before: MappedRows | None) -> Trail:
+        if before is None or before.trail is None:
+            return Trail.begin(found.rows)
+        trail: Trail = before.trail.moved(before.rows, found.rows)
+        return trail
+
     def search(self, z: Rows, codes: Rows, radius: Rows, most: int | None) -> list[Pattern]:
         if len(z) == 1:
             # Rows are sorted by class: the pairs beyond its class are met from the first row.
             ends = np.searchsorted(codes[0], codes[0], side="right")
             everything = (0, len(ends))
             window = Window(everything, everything, (np.zeros_like(ends), ends), two_way=True)
-            return [within_window(z, codes[0], radius[0], window, most)]
+            return ScreenedWays([within_window(z, codes[0], radius[0], window, most)])
         first, every = len(z[0]), np.concatenate(codes)
         low = first + np.searchsorted(codes[1], every, side="left")
         high = first + np.searchsorted(codes[1], every, side="right")
         window = Window((0, first), (first, every.size), (low, high), two_way=True)
         found = within_window(z, every, np.concatenate(radius), window, most)
-        return cut_ways(found, first)
+        return ScreenedWays(cut_ways(found, first))
 
     def nearest(self, z: Rows, codes: Rows, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
         starts = class_starts(codes)
@@ -78,8 +86,8 @@ class CpuTiles(Tiles):
         self, z: Rows, data: Rows, triplets: CellTriplets, gamma: float, moment: str
     ) -> HingePart:
         sums = [
-            hinge_sums(z[a], z[b], working, lengths, gamma)
-            for (a, b), working, lengths in _working_sets(z, triplets)
+            hinge_sums(z[a], z[b], working, lengths, gamma, bounds)
+            for (a, b), working, lengths, bounds in _working_sets(z, triplets)
         ]
         totals = np.sum([each.totals for each in sums], axis=0)
         push = None
@@ -94,8 +102,8 @@ class CpuTiles(Tiles):
 
     def slopes(self, z: Rows, triplets: CellTriplets, gamma: float) -> list[Multipliers]:
         return [
-            slopes(z[a], z[b], working, lengths, gamma)
-            for (a, b), working, lengths in _working_sets(z, triplets)
+            slopes(z[a], z[b], working, lengths, gamma, bounds)
+            for (a, b), working, lengths, bounds in _working_sets(z, triplets)
         ]
 
     def carry_over(
@@ -121,13 +129,17 @@ def _edges(pairs: list[Pattern], weights: Rows, z: Rows) -> list[Weighted]:
 
 def _working_sets(
     z: Rows, triplets: CellTriplets
-) -> list[tuple[tuple[int, int], WorkingSet, np.ndarray]]:
-    """Blocks, triplets and lengths of targets, by ways."""
+) -> list[tuple[tuple[int, int], WorkingSet, np.ndarray, Bounds]]:
+    """Blocks, triplets, lengths of targets and bounds of candidates, by ways."""
     found = []
-    multipliers: Sequence[Multipliers | None] = triplets.multipliers or [None] * len(z)
-    for (a, b), candidates, known in zip(
-        block_ways(z), triplets.candidates, multipliers, strict=True
-    ):
+    ways, candidates = block_ways(z), triplets.candidates
+    multipliers: Sequence[Multipliers | None] = triplets.multipliers or [None] * len(ways)
+    trails: list[Trail | None] = triplets.trails or [None] * len(ways)
+    for way, (a, b) in enumerate(ways):
         targets = Pattern(triplets.starts[a], triplets.lengths[a])
-        found.append(((a, b), WorkingSet(targets, candidates, known), triplets.lengths[a]))
+        working = WorkingSet(targets, candidates[way], multipliers[way])
+        bounds = NO_BOUNDS
+        if isinstance(candidates, ScreenedWays):
+            bounds = candidates.bounds(way, trails[a], trails[b])
+        found.append(((a, b), working, triplets.lengths[a], bounds))
     return found

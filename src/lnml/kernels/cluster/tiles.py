@@ -42,6 +42,21 @@ class HingePart(NamedTuple):
     push: np.ndarray | None
 
 
+class MappedRows(NamedTuple):
+    """Rows of a block under a map.
+
+    Attributes
+    ----------
+    rows : Any
+        Where they are, as tiles have them.
+    trail : Any
+        How they came there (:meth:`Tiles.trail`); None if unknown.
+    """
+
+    rows: Any
+    trail: Any = None
+
+
 class Tiles(Protocol):
     """Work on the rows of a cell.
 
@@ -59,6 +74,12 @@ class Tiles(Protocol):
         """Return placed rows of a block under a map, where they are worked on.
 
         They are a NumPy array, or what the identity made of it.
+        """
+
+    def trail(self, found: MappedRows, before: MappedRows | None) -> Any:
+        """Return how rows came to where they are, given where they were.
+
+        None if no kernel asks for it.
         """
 
     def search(self, z: list[Any], codes: list[Any], radius: list[Any], most: int | None) -> Any:
@@ -127,12 +148,15 @@ class CellTriplets(NamedTuple):
         Impostors that may act, as a search returned them.
     multipliers : Any
         As they are on this worker; None if all are zero.
+    trails : list
+        How the rows of each block came to where they are; empty if that is not known.
     """
 
     starts: list[np.ndarray]
     lengths: list[np.ndarray]
     candidates: Any
     multipliers: Any
+    trails: list[Any]
 
 
 def block_ways(blocks: list[Any]) -> list[tuple[int, int]]:

@@ -18,7 +18,14 @@ from lnml.core.points import Points
 from lnml.core.text import memory_text
 from lnml.kernels.cluster.layout import join_starts, join_ways
 from lnml.kernels.cluster.rows import RowMap
-from lnml.kernels.cluster.tiles import CellTriplets, HingePart, Tiles, block_ways, class_starts
+from lnml.kernels.cluster.tiles import (
+    CellTriplets,
+    HingePart,
+    MappedRows,
+    Tiles,
+    block_ways,
+    class_starts,
+)
 from lnml.kernels.cluster.torch_pairs import DeviceMultipliers, DevicePairs
 from lnml.kernels.cluster.torch_softmax import CellWeights
 from lnml.kernels.cpu.threads import single_threaded_blas
@@ -81,6 +88,10 @@ class TorchTiles(Tiles):
         if row_map.offset is not None:
             found = (found.double() - self._there(row_map.offset)).to(dtype)
         return found
+
+    def trail(self, found: MappedRows, before: MappedRows | None) -> None:
+        # Candidates have no bounds on a GPU.
+        return None
 
     def _there(self, values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
         """Values on the device."""

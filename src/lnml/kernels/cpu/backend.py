@@ -32,7 +32,7 @@ from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu import streamed as _streamed
 from lnml.kernels.cpu.nearest import nearest_in_ranges
 from lnml.kernels.cpu.products import times_transposed
-from lnml.kernels.cpu.screen import screened
+from lnml.kernels.cpu.screen import bounds_of, screened
 from lnml.kernels.cpu.threads import (
     block_budget,
     pair_budget,
@@ -166,7 +166,7 @@ class CPUKernels(Kernels):
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         distances = self.distances(embedding, working.targets)
         z = embedding.coordinates
-        return _hinge.slopes(z, z, working, distances, gamma)
+        return _hinge.slopes(z, z, working, distances, gamma, bounds_of(working, z))
 
     def target_hinges(
         self, embedding: Embedding, targets: Pattern, radius: np.ndarray

@@ -161,10 +161,10 @@ def slopes(
     working: WorkingSet,
     target_distances: np.ndarray,
     gamma: float,
+    bounds: Bounds = NO_BOUNDS,
 ) -> Multipliers:
     """See :meth:`lnml.kernels.protocol.Kernels.slopes`; rows as in :func:`hinge_sums`."""
     candidates, multipliers = working.candidates, _multipliers_of(working)
-    bounds = bounds_of(working, z) if z is others else NO_BOUNDS
 
     def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
         capacity = 1024
@@ -205,7 +205,7 @@ def slopes(
 @njit(nogil=True, cache=True)
 def _hinge_rows(
     z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
-    m_slot, m_value, lo, hi, roots, drift, slack, target_weights, target_hinge, counts,
+    m_slot, m_value, lo, hi, roots, drift, other_drift, slack, target_weights, target_hinge, counts,
     out_indices, out_weights,
 ):  # fmt: skip
     """Sum over the triplets of rows lo..hi; write the candidates that have slopes."""
@@ -228,11 +228,11 @@ def _hinge_rows(
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
-            if screened and not has_multiplier and too_far(roots[c], drift[impostor], limit):
+            if screened and not has_multiplier and too_far(roots[c], other_drift[impostor], limit):
                 continue
             distance = squared_distance(z[row], others[impostor])
             if screened:
-                roots[c] = root_bound(distance, slack, drift[row], drift[impostor])
+                roots[c] = root_bound(distance, slack, drift[row], other_drift[impostor])
             if 1.0 + reach - distance <= 0.0 and not has_multiplier:
                 continue
             weight = 0.0
@@ -265,7 +265,8 @@ def _hinge_rows(
 @njit(nogil=True, cache=True)
 def _slope_rows(
     z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
-    m_slot, m_value, lo, hi, roots, drift, slack, counts, out_impostor, out_slot, out_value,
+    m_slot, m_value, lo, hi, roots, drift, other_drift, slack, counts, out_impostor, out_slot,
+    out_value,
 ):  # fmt: skip
     """Write the non-zero slopes of rows lo..hi; return how many there are."""
     used = 0
@@ -282,7 +283,7 @@ def _slope_rows(
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
-            if screened and not has_multiplier and too_far(roots[c], drift[impostor], limit):
+            if screened and not has_multiplier and too_far(roots[c], other_drift[impostor], limit):
                 continue
             distance = squared_distance(z[i], others[impostor])
             for t in range(t_indptr[i], t_indptr[i + 1]):
