@@ -73,4 +73,4 @@ def test_columns_without_values_have_a_grid():
     with np.errstate(divide="ignore"):
         grid = OuterGrid.of(reach, reach, 0.0, 3)
     assert np.isfinite(grid.lost()).all()
-    np.testing.assert_array_equal(grid.split(np.zeros((2, 2))), np.zeros((2, 2, 2)))
+    np.testing.assert_array_equal(grid.of_entries().split(np.zeros((2, 2))), np.zeros((2, 2, 2)))

@@ -189,11 +189,10 @@ class ClusterKernels(SoftmaxOperations):
         _, found = self.crew.total_matrix(
             _cells.pair_moment,
             cells,
-            _cells.added,
+            _cells.MatrixAddition(grid),
             grid.nbytes,
             row_map=left,
             exact=left.matrix is None,
-            grid=grid,
         )
         if found is None:
             return np.zeros((2, left.width(rows.width), rows.width))

@@ -140,11 +140,10 @@ def pair_moment(
     weights: np.ndarray,
     row_map: RowMap,
     exact: bool,
-    grid: OuterGrid,
 ) -> np.ndarray:
-    """V^T Lap(W + W^T) rows, V the rows under a map, on a grid."""
+    """V^T Lap(W + W^T) rows, V the rows under a map."""
     values, own = rows.mapped(row_map), _cut(weights, pairs)
-    return grid.split(worker_tiles().moment(values, rows.placed(), pairs, own, exact))
+    return worker_tiles().moment(values, rows.placed(), pairs, own, exact)
 
 
 def pair_scatter(
@@ -257,13 +256,13 @@ class HingeAddition:
         """Return the sum of their moments, (2, r, d) on the grid, and other sums."""
         totals: dict[Cell, np.ndarray] = {}
         weights: dict[int, np.ndarray] = {}
-        push: Any = 0.0
+        moment_grid, push = self.moment_grid.of_entries(), np.zeros(())
         for cell, part in zip(cells, parts, strict=True):
             for (block, _), own in zip(ways(cell), part.weights, strict=True):
                 rounded = self.weight_grid.rounded(own)
                 weights[block] = weights[block] + rounded if block in weights else rounded
             assert part.push is not None
-            push = push + self.moment_grid.split(part.push)
+            push = push + moment_grid.split(part.push)
             totals[cell] = part.totals
         return push, HingeSum(totals, weights)
 
@@ -282,17 +281,24 @@ class ScatterAddition:
         Sizes are ``squares``, ``left`` and ``right``, shape (3, d). The matrix has the same bits
         in any grouping.
         """
-        matrix: Any = 0.0
         sizes = {}
+        grid, matrix = self.grid.of_entries(), np.zeros(())
         for cell, part in zip(cells, parts, strict=True):
-            matrix = matrix + self.grid.split(part.matrix)
+            matrix = matrix + grid.split(part.matrix)
             sizes[cell] = np.stack([part.squares, part.left, part.right])
         return matrix, sizes
 
 
-def added(_: list[Cell], parts: Iterable[np.ndarray]) -> tuple[np.ndarray, None]:
-    """Return the sum of what cells have put on a grid, and nothing else."""
-    return sum(parts, start=np.zeros(())), None
+@dataclass(frozen=True)
+class MatrixAddition:
+    """Adds the matrices of the cells of a worker, on a grid."""
+
+    grid: OuterGrid
+
+    def __call__(self, _: list[Cell], parts: Iterable[np.ndarray]) -> tuple[np.ndarray, None]:
+        """Return their sum (2, r, d), and nothing else."""
+        grid = self.grid.of_entries()
+        return sum(map(grid.split, parts), start=np.zeros(())), None
 
 
 def by_cell(cells: list[Cell], parts: Iterable[Any]) -> dict[Cell, Any]:

@@ -6,6 +6,8 @@ they have, in any grouping, and the total has the same bits for any number of wo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, log2
 from typing import Any, NamedTuple
 
@@ -13,10 +15,33 @@ import numpy as np
 
 # Sums of multiples of a unit are exact up to 2**53 units; one bit is kept in reserve.
 _BITS = 52
-_LEAST_EXPONENT = -1074
+_LEAST_EXPONENT = -1020
+# Values on a grid with a larger exponent are made smaller while they are rounded.
+_LARGE_EXPONENT = 900
+_SMALLER = 128
 
 
-class Grid(NamedTuple):
+class _Rounding(NamedTuple):
+    """Adding and subtracting a large number rounds to a multiple of its last bit.
+
+    It is several times as fast as scaling by ``ldexp``.
+    """
+
+    large: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def to(cls, exponent: np.ndarray) -> _Rounding:
+        """Return the rounding to multiples of 2**exponent, of values below 2**(exponent + 51)."""
+        down = np.where(exponent > _LARGE_EXPONENT, _SMALLER, 0)
+        return cls(np.ldexp(1.5, exponent + _BITS - down), np.ldexp(1.0, -down))
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray((values * self.scale + self.large - self.large) / self.scale)
+
+
+@dataclass(frozen=True)
+class Grid:
     """Units of a coarse and a fine grid, as powers of two, for each entry of a sum.
 
     Attributes
@@ -39,9 +64,13 @@ class Grid(NamedTuple):
         fine = coarse + ceil(log2(max(n_terms, 1))) - _BITS
         return cls(coarse, np.maximum(fine, _LEAST_EXPONENT))
 
+    @cached_property
+    def _roundings(self) -> tuple[_Rounding, _Rounding]:
+        return _Rounding.to(self.coarse), _Rounding.to(self.fine)
+
     def rounded(self, values: np.ndarray) -> np.ndarray:
         """Round to the coarse grid."""
-        return np.asarray(np.ldexp(np.rint(np.ldexp(values, -self.coarse)), self.coarse))
+        return self._roundings[0](values)
 
     def split(self, values: np.ndarray) -> np.ndarray:
         """Return multiples of both units, shape (2, ...), that add up to the values.
@@ -49,8 +78,7 @@ class Grid(NamedTuple):
         What is lost is less than the fine unit, some hundred bits below the bound.
         """
         coarse = self.rounded(values)
-        rest = np.ldexp(np.rint(np.ldexp(values - coarse, -self.fine)), self.fine)
-        return np.stack([coarse, rest])
+        return np.stack([coarse, self._roundings[1](values - coarse)])
 
 
 class OuterGrid(NamedTuple):
@@ -82,10 +110,9 @@ class OuterGrid(NamedTuple):
         """Bytes of a matrix on the grid."""
         return 16 * self.left.size * self.right.size
 
-    def split(self, values: np.ndarray) -> np.ndarray:
-        """See :meth:`Grid.split`."""
-        bound = self.left[:, None] + self.right + self.log_weight
-        return Grid.of(bound, self.n_terms).split(values)
+    def of_entries(self) -> Grid:
+        """Return the grid of each entry, shape (r, d)."""
+        return Grid.of(self.left[:, None] + self.right + self.log_weight, self.n_terms)
 
     def lost(self) -> np.ndarray:
         """Bound what entry (c, k) of a sum of :meth:`split` terms has lost, by a_c * a_k.

@@ -14,7 +14,7 @@ import numpy as np
 from lnml.core.pairs import Pattern
 from lnml.core.points import Embedding
 from lnml.kernels.cluster import softmax_cells as _cells
-from lnml.kernels.cluster.cells import CellTask, added, by_cell
+from lnml.kernels.cluster.cells import CellTask, MatrixAddition, by_cell
 from lnml.kernels.cluster.exact import joined
 from lnml.kernels.cluster.layout import Cell, ways
 from lnml.kernels.cluster.operations import RowOperations
@@ -160,9 +160,9 @@ class SoftmaxOperations(RowOperations):
         cells: dict[Cell, CellTask] = {cell: (self._rows(rows, cell), {}) for cell in layout.cells}
         cut = [each.T for each in layout.by_block(near.T)]
         by_block: dict[str, list[Any]] = {"classes": self.classes, "factors": cut}
-        given = {"row_map": row_map, "full": full, "grid": grid}
+        given = {"row_map": row_map, "full": full}
         _, parts = self.crew.total_matrix(
-            _cells.moment_cell, cells, added, grid.nbytes, by_block, **given
+            _cells.moment_cell, cells, MatrixAddition(grid), grid.nbytes, by_block, **given
         )
         total = joined(parts)
         if weights.far is not None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lnml.kernels.cluster.cells import CellRows, ClassCounts, worker_tiles
-from lnml.kernels.cluster.exact import OuterGrid
 from lnml.kernels.cluster.rows import RowMap
 from lnml.kernels.cluster.softmax_tiles import UNIT
 
@@ -28,15 +27,13 @@ def moment_cell(
     factors: dict[int, np.ndarray],
     row_map: RowMap,
     full: bool,
-    grid: OuterGrid,
 ) -> np.ndarray:
-    """V^T Lap(S) rows, S_ij = (factor_i + factor_j) times the weight of the pair, on a grid.
+    """V^T Lap(S) rows, S_ij = (factor_i + factor_j) times the weight of the pair.
 
     V are the rows as they were placed if ``full``, else those under the map.
     """
     z, placed = rows.mapped(row_map), rows.placed()
-    found = worker_tiles().products(z, placed, rows.codes(classes), rows.each(factors), full)
-    return grid.split(found)
+    return worker_tiles().products(z, placed, rows.codes(classes), rows.each(factors), full)
 
 
 class FarBlock(NamedTuple):
