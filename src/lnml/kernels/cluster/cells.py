@@ -17,6 +17,7 @@ from sklearn import config_context
 
 from lnml.core.pairs import EdgeScatter, Multipliers, Pattern
 from lnml.kernels.cluster import tiles as _tiles
+from lnml.kernels.cluster.allocator import keep_memory, return_memory
 from lnml.kernels.cluster.exact import Grid, OuterGrid
 from lnml.kernels.cluster.layout import Cell, ways, with_pairs
 from lnml.kernels.cluster.mapped import MappedBlocks
@@ -104,10 +105,11 @@ class CellRows(NamedTuple):
 
 
 def forget() -> None:
-    """Let go of mapped blocks."""
+    """Let go of mapped blocks, and of memory that was kept for tiles."""
     if _blocks:
         _blocks.clear()
         worker_tiles().forget()
+    return_memory()
 
 
 def run_cells(
@@ -122,6 +124,7 @@ def run_cells(
     ``working_memory`` is that of the client. Results come back one by one, or as ``add`` makes one
     of them and of their cells.
     """
+    keep_memory()
     settings = config_context(working_memory=working_memory)
     with settings, threads_of_a_worker(), worker_tiles().session():
         # One at a time: those of all cells together may take more memory than the rows.
