@@ -10,7 +10,7 @@ from numba import njit
 
 from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
-from lnml.kernels.cpu.distances import pattern_distances, squared_distance
+from lnml.kernels.cpu.distances import pattern_distances, row_distance
 from lnml.kernels.cpu.laplacian import Weighted
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
 from lnml.kernels.cpu.screen import (
@@ -224,13 +224,13 @@ def _hinge_rows(
         m = m_indptr[row]
         m_end = m_indptr[row + 1]
         for c in range(c_indptr[row], c_indptr[row + 1]):
-            impostor = c_indices[c]
+            impostor = np.int64(c_indices[c])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
             if screened and not has_multiplier and too_far(roots[c], drift[impostor], limit):
                 continue
-            distance = squared_distance(z[row], others[impostor])
+            distance = row_distance(z, row, others, impostor)
             if screened:
                 roots[c] = root_bound(distance, slack, drift[row], drift[impostor])
             if 1.0 + reach - distance <= 0.0 and not has_multiplier:
@@ -278,13 +278,13 @@ def _slope_rows(
         m = m_indptr[i]
         m_end = m_indptr[i + 1]
         for c in range(c_indptr[i], c_indptr[i + 1]):
-            impostor = c_indices[c]
+            impostor = np.int64(c_indices[c])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
             if screened and not has_multiplier and too_far(roots[c], drift[impostor], limit):
                 continue
-            distance = squared_distance(z[i], others[impostor])
+            distance = row_distance(z, i, others, impostor)
             for t in range(t_indptr[i], t_indptr[i + 1]):
                 slot = t - t_indptr[i]
                 previous = 0.0
@@ -303,7 +303,7 @@ def _slope_rows(
     return used
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _reach(target_distances, t0, t1):
     """Largest squared distance of some targets; -inf if there are none."""
     reach = -np.inf
@@ -312,7 +312,7 @@ def _reach(target_distances, t0, t1):
     return reach
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _slope(h, previous, gamma):
     """Maximiser over a in [0, 1] of a*h - gamma/2 (a - previous)^2."""
     if gamma > 0.0:

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from lnml.core.pairs import Pattern, WorkingSet
-from lnml.kernels.cpu.distances import squared_distance
+from lnml.kernels.cpu.distances import row_distance
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
@@ -107,11 +107,11 @@ def bounds_of(working: WorkingSet, z: np.ndarray) -> Bounds:
 def _add_moves(z, last, lo, hi, slack, drift):
     """Add the lengths that rows moved, rounded up."""
     for i in range(lo, hi):
-        move = np.sqrt(np.float64(squared_distance(z[i], last[i]))) * (1.0 + slack)
+        move = np.sqrt(np.float64(row_distance(z, i, last, i))) * (1.0 + slack)
         drift[i] = (drift[i] + move) * (1.0 + _ROUNDING) + 1e-18
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def screen_limit(reach, drift, row, slack):
     """Root, less the drift of the impostor, above which no hinge of a row acts."""
     if drift.shape[0] == 0 or reach < 0.0:
@@ -119,13 +119,13 @@ def screen_limit(reach, drift, row, slack):
     return np.sqrt(1.0 + reach) * (1.0 + slack) + drift[row]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def too_far(root, drift, limit):
     """Whether a candidate with a drift is above the limit of its row."""
     return np.float64(root) - drift > limit
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def root_bound(distance, slack, drift, other_drift):
     """Root of a squared distance plus the drift of both rows, rounded down."""
     root = min(np.sqrt(np.float64(distance)), _FAR) * (1.0 - slack)
