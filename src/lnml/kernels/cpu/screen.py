@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 
 from lnml.core.pairs import Pattern, WorkingSet
-from lnml.kernels.cpu.distances import row_distance
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
@@ -103,12 +102,13 @@ def bounds_of(working: WorkingSet, z: np.ndarray) -> Bounds:
     return NO_BOUNDS if screen is None else screen.bounds(z)
 
 
-@njit(nogil=True, cache=True)
-def _add_moves(z, last, lo, hi, slack, drift):
+def _add_moves(
+    z: np.ndarray, last: np.ndarray, lo: int, hi: int, slack: float, drift: np.ndarray
+) -> None:
     """Add the lengths that rows moved, rounded up."""
-    for i in range(lo, hi):
-        move = np.sqrt(np.float64(row_distance(z, i, last, i))) * (1.0 + slack)
-        drift[i] = (drift[i] + move) * (1.0 + _ROUNDING) + 1e-18
+    step = z[lo:hi] - last[lo:hi]
+    moves = np.sqrt(np.einsum("ij,ij->i", step, step).astype(np.float64)) * (1.0 + slack)
+    drift[lo:hi] = (drift[lo:hi] + moves) * (1.0 + _ROUNDING) + 1e-18
 
 
 @njit(nogil=True, cache=True, inline="always")
