@@ -52,30 +52,31 @@ def nearest_in_ranges(
         lo, hi, low, high = tile
         if low == high:
             return
-        products = (queries[lo:hi] - centre) @ (references[low:high] - centre).T
-        room = np.empty(high - low), np.empty(k)
+        mine, others = queries[lo:hi] - centre, references[low:high] - centre
         _select(
-            products, queries, references, centre[None, :], lo, low, exclude_self, slack, *room,
-            distances, indices,
+            mine @ others.T, _squares(mine), _squares(others), queries, references, lo, low,
+            exclude_self, slack, np.empty(k), distances, indices,
         )  # fmt: skip
 
     run_tiles(search, tiles)
     return distances, indices
 
 
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", rows, rows).astype(np.float64)
+
+
 @njit(nogil=True, cache=True)
 def _select(
-    products, queries, references, centre, lo, low, exclude_self, slack, norms, upper, distances,
-    indices,
+    products, own_norms, norms, queries, references, lo, low, exclude_self, slack, upper,
+    distances, indices,
 ):  # fmt: skip
     """Fill rows lo.. of the result from a tile of centred inner products."""
     n_queries, n_references = products.shape
     k = upper.shape[0]
-    for j in range(n_references):
-        norms[j] = row_distance(references, low + j, centre, 0)
     for a in range(n_queries):
         i = lo + a
-        norm = row_distance(queries, i, centre, 0)
+        norm = own_norms[a]
         for p in range(k):
             upper[p] = np.inf
         for first in range(0, n_references, _SEGMENT):

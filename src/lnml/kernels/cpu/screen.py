@@ -20,7 +20,7 @@ from lnml.kernels.tiles import row_tiles
 # Fewer candidates are evaluated in less time than it takes to see how far rows moved.
 LEAST_CANDIDATES = 100_000
 LEAST_PER_ROW = 8
-_ROWS_PER_TILE = 4096
+_ROWS_PER_TILE = 1024
 # Room for the rounding of a number to float32.
 _ROUNDING = 2.0**-21
 # The root of a squared distance that overflowed is at least this.
