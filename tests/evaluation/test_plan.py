@@ -116,6 +116,21 @@ def test_time_is_guessed_from_fits_that_grow(power):
     assert auto.seconds == pytest.approx(guess.seconds + inner, rel=1e-6)
 
 
+def test_a_long_first_fit_does_not_say_how_time_grows():
+    class Slow(Counting):
+        def fit(self, X, y):
+            self.clock.now += 0.01 * len(X)
+            return self
+
+    rng = np.random.default_rng(1)
+    labels = np.arange(30_000) % 3
+    folds = stratified_folds(labels, 10, 0)
+    data = FoldData(Problem("large", rng.normal(size=(30_000, 2)), labels, folds), 0)
+    guess = guess_fold("all", Slow(), data, clock=Counting.clock)
+    assert guess.seconds == pytest.approx(270.0, rel=1e-6)
+    assert guess.rows == 1000
+
+
 def test_a_forecast_counts_what_is_missing_and_admits_what_it_does_not_know(problem):
     class Broken(Counting):
         def fit(self, X, y):

@@ -1,5 +1,6 @@
 """Squared distances, rounded so that those equal in exact arithmetic compare equal."""
 
+import numpy as np
 from numba import njit
 
 from lnml.core.pairs import TIE_SPLIT
@@ -20,7 +21,20 @@ def squared_distance(a, b):
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, fastmath=FAST)
+def row_distance(a, i, b, j):
+    """Do the same for row i of one matrix and row j of another.
+
+    A view of a row would be counted as a reference, which takes long to compile.
+    """
+    total = a[i, 0] * a[i, 0] * 0
+    for k in range(a.shape[1]):
+        difference = a[i, k] - b[j, k]
+        total += difference * difference
+    return total
+
+
+@njit(nogil=True, cache=True, inline="always")
 def round_tie(value):
     """Round a float64 to 37 significant bits (Veltkamp's splitting).
 
@@ -37,4 +51,4 @@ def pattern_distances(coordinates, others, indptr, indices, lo, hi, out):
     """Squared distances of the pairs of rows lo..hi of a pattern; partners are among the others."""
     for i in range(lo, hi):
         for e in range(indptr[i], indptr[i + 1]):
-            out[e] = squared_distance(coordinates[i], others[indices[e]])
+            out[e] = row_distance(coordinates, i, others, np.int64(indices[e]))

@@ -10,7 +10,7 @@ from numba import njit
 
 from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
-from lnml.kernels.cpu.distances import pattern_distances, squared_distance
+from lnml.kernels.cpu.distances import pattern_distances, row_distance
 from lnml.kernels.cpu.laplacian import Weighted
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
 from lnml.kernels.cpu.screen import (
@@ -112,9 +112,11 @@ def hinge_sums(
             tile[0],
             tile[1],
             *bounds,
+            False,
             target_weights,
             target_hinge,
             counts,
+            indices,
             indices,
             weights,
         )
@@ -166,6 +168,8 @@ def slopes(
     """See :meth:`lnml.kernels.protocol.Kernels.slopes`; rows as in :func:`hinge_sums`."""
     candidates, multipliers = working.candidates, _multipliers_of(working)
 
+    counts, nothing = np.zeros(candidates.indptr.size, dtype=np.int64), np.zeros(0)
+
     def collect(tile: tuple[int, int]) -> tuple[np.ndarray, ...]:
         capacity = 1024
         while True:
@@ -174,8 +178,7 @@ def slopes(
                 np.empty(capacity, dtype=np.int32),
                 np.empty(capacity),
             )
-            counts = np.zeros(tile[1] - tile[0], dtype=np.int64)
-            used = _slope_rows(
+            used, *_ = _hinge_rows(
                 z,
                 others,
                 working.targets.indptr,
@@ -187,28 +190,34 @@ def slopes(
                 multipliers.impostor,
                 multipliers.slot,
                 multipliers.value,
-                tile[0],
-                tile[1],
+                *tile,
                 *bounds,
+                True,
+                nothing,
+                nothing,
                 counts,
                 *buffers,
             )
             if used <= capacity:
-                return (counts, *(buffer[:used].copy() for buffer in buffers))
+                return tuple(buffer[:used].copy() for buffer in buffers)
             capacity = used
 
     parts = run_tiles(collect, work_tiles(candidates))
-    counts, impostor, slot, value = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Multipliers(np.concatenate([[0], np.cumsum(counts)]), impostor, slot, value)
+    impostor, slot, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Multipliers(np.cumsum(counts), impostor, slot, value)
 
 
 @njit(nogil=True, cache=True)
 def _hinge_rows(
     z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
-    m_slot, m_value, lo, hi, roots, drift, other_drift, slack, target_weights, target_hinge, counts,
-    out_indices, out_weights,
+    m_slot, m_value, lo, hi, roots, drift, other_drift, slack, each, target_weights, target_hinge,
+    counts, out_indices, out_slots, out_weights,
 ):  # fmt: skip
-    """Sum over the triplets of rows lo..hi; write the candidates that have slopes."""
+    """Sum over the triplets of rows lo..hi; write the candidates that have slopes.
+
+    With ``each``, nothing is summed, and every triplet that has a slope is written. Returns how
+    many were written, or, if there was no room for some, how many there are; then the sums.
+    """
     used = 0
     smoothed = 0.0
     exact = 0.0
@@ -224,13 +233,13 @@ def _hinge_rows(
         m = m_indptr[row]
         m_end = m_indptr[row + 1]
         for c in range(c_indptr[row], c_indptr[row + 1]):
-            impostor = c_indices[c]
+            impostor = np.int64(c_indices[c])
             while m < m_end and m_impostor[m] < impostor:
                 m += 1
             has_multiplier = m < m_end and m_impostor[m] == impostor
             if screened and not has_multiplier and too_far(roots[c], other_drift[impostor], limit):
                 continue
-            distance = squared_distance(z[row], others[impostor])
+            distance = row_distance(z, row, others, impostor)
             if screened:
                 roots[c] = root_bound(distance, slack, drift[row], other_drift[impostor])
             if 1.0 + reach - distance <= 0.0 and not has_multiplier:
@@ -242,11 +251,19 @@ def _hinge_rows(
                 if m < m_end and m_impostor[m] == impostor and m_slot[m] == t - t0:
                     previous = m_value[m]
                     m += 1
+                slope = _slope(h, previous, gamma)
+                if each:
+                    if slope > 0.0:
+                        if used < out_weights.shape[0]:
+                            out_indices[used] = impostor
+                            out_slots[used] = t - t0
+                            out_weights[used] = slope
+                        used += 1
+                    continue
                 if h > 0.0:
                     exact += h
                     n_active += 1
                     target_hinge[t] += h
-                slope = _slope(h, previous, gamma)
                 if slope > 0.0 or previous > 0.0:
                     shift = slope - previous
                     smoothed += slope * h - 0.5 * gamma * shift * shift
@@ -262,49 +279,7 @@ def _hinge_rows(
     return used, smoothed, exact, slope_sum, n_active
 
 
-@njit(nogil=True, cache=True)
-def _slope_rows(
-    z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
-    m_slot, m_value, lo, hi, roots, drift, other_drift, slack, counts, out_impostor, out_slot,
-    out_value,
-):  # fmt: skip
-    """Write the non-zero slopes of rows lo..hi; return how many there are."""
-    used = 0
-    capacity = out_value.shape[0]
-    screened = drift.shape[0] > 0
-    for i in range(lo, hi):
-        before = used
-        reach = _reach(target_distances, t_indptr[i], t_indptr[i + 1])
-        limit = screen_limit(reach, drift, i, slack)
-        m = m_indptr[i]
-        m_end = m_indptr[i + 1]
-        for c in range(c_indptr[i], c_indptr[i + 1]):
-            impostor = c_indices[c]
-            while m < m_end and m_impostor[m] < impostor:
-                m += 1
-            has_multiplier = m < m_end and m_impostor[m] == impostor
-            if screened and not has_multiplier and too_far(roots[c], other_drift[impostor], limit):
-                continue
-            distance = squared_distance(z[i], others[impostor])
-            for t in range(t_indptr[i], t_indptr[i + 1]):
-                slot = t - t_indptr[i]
-                previous = 0.0
-                if m < m_end and m_impostor[m] == impostor and m_slot[m] == slot:
-                    previous = m_value[m]
-                    m += 1
-                h = 1.0 + target_distances[t] - distance
-                slope = _slope(h, previous, gamma)
-                if slope > 0.0:
-                    if used < capacity:
-                        out_impostor[used] = impostor
-                        out_slot[used] = slot
-                        out_value[used] = slope
-                    used += 1
-        counts[i - lo] = used - before
-    return used
-
-
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _reach(target_distances, t0, t1):
     """Largest squared distance of some targets; -inf if there are none."""
     reach = -np.inf
@@ -313,7 +288,7 @@ def _reach(target_distances, t0, t1):
     return reach
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _slope(h, previous, gamma):
     """Maximiser over a in [0, 1] of a*h - gamma/2 (a - previous)^2."""
     if gamma > 0.0:

@@ -71,7 +71,7 @@ def moment(
         block, rows = tile
         own, other = values[block], values[len(values) - 1 - block]
         moved = np.empty((rows.size, own.shape[1]), dtype=own.dtype)
-        _gather(*graphs[block], own, other, rows, moved)
+        _gather(*graphs[block], own, other, rows, np.empty(own.shape[1]), moved)
         right = data[block][rows]
         if exact:
             moved, right = (part.astype(np.float64, copy=False) for part in (moved, right))
@@ -193,13 +193,13 @@ def _fill(
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _gather(indptr, indices, weights, own, other, rows, out):
-    """Sum weight * (own_i - other_j) over the pairs of some rows."""
+def _gather(indptr, indices, weights, own, other, rows, total, out):
+    """Sum weight * (own_i - other_j) over the pairs of some rows; ``total`` is room for a sum."""
     width = own.shape[1]
-    total = np.empty(width)
     for a in range(rows.shape[0]):
         i = rows[a]
-        total[:] = 0.0
+        for k in range(width):
+            total[k] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             weight = weights[e]
             j = indices[e]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lnml.kernels.cpu.distances import round_tie, squared_distance
+from lnml.kernels.cpu.distances import round_tie, row_distance
 from lnml.kernels.cpu.threads import run_tiles, tile_budget
 from lnml.kernels.tiles import row_tiles
 
@@ -37,6 +37,8 @@ def nearest_in_ranges(
     m = queries.shape[0]
     distances = np.full((m, k), np.inf)
     indices = np.full((m, k), -1, dtype=np.int64)
+    # |computed - exact| <= slack * (|a|^2 + |b|^2): inner product, norms and centring.
+    slack = (4.0 * queries.shape[1] + 16.0) * float(np.finfo(queries.dtype).eps)
     centre = references.mean(axis=0, dtype=np.float64).astype(references.dtype)
     tiles = []
     for c in range(len(query_start) - 1):
@@ -50,31 +52,37 @@ def nearest_in_ranges(
         lo, hi, low, high = tile
         if low == high:
             return
-        products = (queries[lo:hi] - centre) @ (references[low:high] - centre).T
-        _select(products, queries, references, centre, lo, low, k, exclude_self, distances, indices)
+        mine, others = queries[lo:hi] - centre, references[low:high] - centre
+        _select(
+            mine @ others.T, _squares(mine), _squares(others), queries, references, lo, low,
+            exclude_self, slack, np.empty(k), distances, indices,
+        )  # fmt: skip
 
     run_tiles(search, tiles)
     return distances, indices
 
 
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", rows, rows).astype(np.float64)
+
+
 @njit(nogil=True, cache=True)
-def _select(products, queries, references, centre, lo, low, k, exclude_self, distances, indices):
+def _select(
+    products, own_norms, norms, queries, references, lo, low, exclude_self, slack, upper,
+    distances, indices,
+):  # fmt: skip
     """Fill rows lo.. of the result from a tile of centred inner products."""
     n_queries, n_references = products.shape
-    # |computed - exact| <= slack * (|a|^2 + |b|^2): inner product, norms and centring.
-    slack = (4.0 * queries.shape[1] + 16.0) * np.finfo(products.dtype).eps
-    norms = np.empty(n_references)
-    for j in range(n_references):
-        norms[j] = squared_distance(references[low + j], centre)
-    upper = np.empty(k)
+    k = upper.shape[0]
     for a in range(n_queries):
         i = lo + a
-        norm = squared_distance(queries[i], centre)
-        upper[:] = np.inf
+        norm = own_norms[a]
+        for p in range(k):
+            upper[p] = np.inf
         for first in range(0, n_references, _SEGMENT):
             end = min(first + _SEGMENT, n_references)
             limit = upper[k - 1] - norm * (1.0 + slack)
-            if _count_below(products[a, first:end], norms[first:end], 1.0 + slack, limit) == 0.0:
+            if not _any_below(products, a, norms, first, end, 1.0 + slack, limit):
                 continue
             for j in range(first, end):
                 if exclude_self and low + j == i:
@@ -91,40 +99,31 @@ def _select(products, queries, references, centre, lo, low, k, exclude_self, dis
         share = 1.0 - slack - _ORDER
         for first in range(0, n_references, _SEGMENT):
             end = min(first + _SEGMENT, n_references)
-            part = products[a, first:end]
-            if _count_below(part, norms[first:end], share, limit - norm * share) == 0.0:
+            if not _any_below(products, a, norms, first, end, share, limit - norm * share):
                 continue
             for j in range(first, end):
                 if exclude_self and low + j == i:
                     continue
                 if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
                     continue
-                exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
-                _insert(distances[i], indices[i], exact, low + j)
+                exact = round_tie(np.float64(row_distance(queries, i, references, low + j)))
+                if exact < distances[i, k - 1]:
+                    p = k - 1
+                    while p > 0 and distances[i, p - 1] > exact:
+                        distances[i, p] = distances[i, p - 1]
+                        indices[i, p] = indices[i, p - 1]
+                        p -= 1
+                    distances[i, p] = exact
+                    indices[i, p] = low + j
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _count_below(products, norms, share, limit):
-    """Return how many of share * norm - 2 * product are not above a limit.
+@njit(nogil=True, cache=True, inline="always")
+def _any_below(products, row, norms, first, end, share, limit):
+    """Whether some of share * norm - 2 * product are not above a limit.
 
-    No branch: the compiler turns this into vector code.
+    No branch, and no sign of indices: the compiler turns this into vector code.
     """
-    count = 0.0
-    for j in range(products.shape[0]):
-        count += 0.0 if share * norms[j] - 2.0 * products[j] > limit else 1.0
-    return count
-
-
-@njit(nogil=True, cache=True)
-def _insert(distances, indices, value, index):
-    """Insert into a sorted row; indices arrive in rising order, so ties keep it."""
-    k = distances.shape[0]
-    if not value < distances[k - 1]:
-        return
-    p = k - 1
-    while p > 0 and distances[p - 1] > value:
-        distances[p] = distances[p - 1]
-        indices[p] = indices[p - 1]
-        p -= 1
-    distances[p] = value
-    indices[p] = index
+    found = False
+    for j in range(np.uint64(first), np.uint64(end)):
+        found |= not share * norms[j] - 2.0 * products[row, j] > limit
+    return found

@@ -16,7 +16,6 @@ import numpy as np
 from numba import njit
 
 from lnml.core.pairs import Pattern, WorkingSet
-from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
@@ -25,7 +24,7 @@ LEAST_CANDIDATES = 100_000
 LEAST_PER_ROW = 8
 # The rows of a cell are followed once for all its cells.
 LEAST_PER_ROW_OF_CELL = 1
-_ROWS_PER_TILE = 4096
+_ROWS_PER_TILE = 1024
 # Room for the rounding of a number to float32.
 _ROUNDING = 2.0**-21
 # The root of a squared distance that overflowed is at least this.
@@ -181,15 +180,16 @@ class ScreenedWays(list[Pattern]):
         return self._screens[way].bounds(trail, other)
 
 
-@njit(nogil=True, cache=True)
-def _add_moves(z, last, lo, hi, slack, drift):
+def _add_moves(
+    z: np.ndarray, last: np.ndarray, lo: int, hi: int, slack: float, drift: np.ndarray
+) -> None:
     """Add the lengths that rows moved, rounded up."""
-    for i in range(lo, hi):
-        move = np.sqrt(np.float64(squared_distance(z[i], last[i]))) * (1.0 + slack)
-        drift[i] = (drift[i] + move) * (1.0 + _ROUNDING) + 1e-18
+    step = z[lo:hi] - last[lo:hi]
+    moves = np.sqrt(np.einsum("ij,ij->i", step, step).astype(np.float64)) * (1.0 + slack)
+    drift[lo:hi] = (drift[lo:hi] + moves) * (1.0 + _ROUNDING) + 1e-18
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def screen_limit(reach, drift, row, slack):
     """Root, less the drift of the impostor, above which no hinge of a row acts."""
     if drift.shape[0] == 0 or reach < 0.0:
@@ -197,13 +197,13 @@ def screen_limit(reach, drift, row, slack):
     return np.sqrt(1.0 + reach) * (1.0 + slack) + drift[row]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def too_far(root, drift, limit):
     """Whether a candidate with a drift is above the limit of its row."""
     return np.float64(root) - drift > limit
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def root_bound(distance, slack, drift, other_drift):
     """Root of a squared distance plus the drift of both rows, rounded down."""
     root = min(np.sqrt(np.float64(distance)), _FAR) * (1.0 - slack)

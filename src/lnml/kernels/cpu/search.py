@@ -17,7 +17,7 @@ from numba import njit
 
 from lnml.core.pairs import Pattern, TooManyPairs
 from lnml.core.points import Embedding
-from lnml.kernels.cpu.distances import squared_distance
+from lnml.kernels.cpu.distances import row_distance
 from lnml.kernels.cpu.search_filter import NO_LIMIT, Filter, make_filter
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
@@ -134,7 +134,7 @@ def _search(
         lo, hi = first + tile[0], first + tile[1]
         out_from, out_to = out_first[lo:hi].max(), out_end[lo:hi].min()
         buffers, room = np.empty((2, 4096), dtype=np.int32), np.empty(CACHED, dtype=np.float32)
-        used = 0
+        used, most = 0, max(CACHED // (hi - lo), 1)
         for left, right in (
             (begin + a, begin + b) for a, b in row_tiles(end - begin, TILE_COLUMNS)
         ):
@@ -142,10 +142,14 @@ def _search(
                 continue
             tally.check()
             before = used
+            products, rest = (
+                room[: (hi - lo) * columns].reshape(hi - lo, columns)
+                for columns in (most, (right - left) % most)
+            )
             while True:
                 used = _collect(
-                    lo, hi, left, right, window.two_way, *filter_, of_columns, radius,
-                    out_first, out_end, *mine, *others, room, buffers, before,
+                    lo, left, right, window.two_way, *filter_, of_columns, radius,
+                    out_first, out_end, *mine, *others, products, rest, buffers, before,
                 )  # fmt: skip
                 if used >= 0:
                     break
@@ -178,15 +182,19 @@ class _Tally:
 
 @njit(nogil=True, cache=True)
 def _collect(
-    lo, hi, left, right, two_way, leading, norms, limits, following, rounding, of_columns, radius,
-    out_first, out_end, z, z_first, others, others_first, room, buffers, used,
+    lo, left, right, two_way, leading, norms, limits, following, rounding, of_columns, radius,
+    out_first, out_end, z, z_first, others, others_first, products, rest, buffers, used,
 ):  # fmt: skip
-    """Append the close pairs of one tile; return the new length, -1 when full."""
-    columns = max(room.size // (hi - lo), 1)
+    """Append the close pairs of one tile; return the new length, -1 when full.
+
+    Products are made a few columns at a time; the last time there are as many as ``rest`` has.
+    """
+    n_rows, columns = products.shape
     for first in range(left, right, columns):
-        end = min(first + columns, right)
-        products = room[: (hi - lo) * (end - first)].reshape(hi - lo, end - first)
-        np.dot(leading[lo:hi], leading[first:end].T, products)
+        end = first + columns
+        if end > right:
+            end, products = right, rest
+        np.dot(leading[lo : lo + n_rows], leading[first:end].T, products)
         used = _close_pairs(
             products, lo, first, two_way, norms, limits, following, rounding, of_columns, radius,
             out_first, out_end, z, z_first, others, others_first, buffers, used,
@@ -196,7 +204,7 @@ def _collect(
     return used
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _close_pairs(
     products, lo, left, two_way, norms, limits, following, rounding, of_columns, radius,
     out_first, out_end, z, z_first, others, others_first, buffers, used,
@@ -213,54 +221,47 @@ def _close_pairs(
             begin, end = (0, lower) if side == 0 else (upper, n_columns)
             for low in range(begin, end, _SEGMENT):
                 high = min(low + _SEGMENT, end)
-                if _passing(products, a, low, high, i, left, norms, limits, of_columns) == 0.0:
+                if not _passing(products, a, low, high, i, left, norms, limits, of_columns):
                     continue
                 if used + 2 * _SEGMENT > buffers.shape[1]:
                     return -1
                 for few in range(low, high, _PART):
                     last = min(few + _PART, high)
-                    if _passing(products, a, few, last, i, left, norms, limits, of_columns) == 0.0:
+                    if not _passing(products, a, few, last, i, left, norms, limits, of_columns):
                         continue
                     for b in range(few, last):
                         j = left + b
                         bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
-                        limit = max(limits[i], of_columns[j])
+                        limit = limits[i] if limits[i] > of_columns[j] else of_columns[j]
                         if bound < limit and _may_be_close(bound, limit, following, rounding, i, j):
-                            distance = squared_distance(z[i - z_first], others[j - others_first])
+                            distance = row_distance(z, i - z_first, others, j - others_first)
                             used = _verify(distance, radius, i, j, two_way, buffers, used)
     return used
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _may_be_close(bound, limit, following, rounding, i, j):
     """Whether a pair passes the filter with the following coordinates, too."""
     if following.shape[1] == 0:
         return True
-    more = squared_distance(following[i], following[j])
+    more = row_distance(following, i, following, j)
     return bound + more - (rounding[i] + rounding[j]) < limit
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _passing(products, a, low, high, i, left, norms, limits, of_columns):
-    """Return how many pairs of row i, with some columns of its products, pass the filter."""
-    part = slice(left + low, left + high)
-    return _count_passing(products[a, low:high], norms[i], limits[i], norms[part], of_columns[part])
+    """Whether a pair of row i, with some columns of its products, passes the filter.
 
-
-@njit(nogil=True, cache=True, fastmath=True)
-def _count_passing(products, norm, limit, norms, limits):
-    """Return how many pairs of a segment pass the filter.
-
-    No branch and float32 throughout: the compiler turns this into vector code.
+    No branch, no sign of indices and float32 throughout: the compiler turns this into vector code.
     """
-    passing = np.float32(0.0)
-    for b in range(products.shape[0]):
-        bound = norm + norms[b] - np.float32(2.0) * products[b]
-        passing += np.float32(1.0) if bound < max(limit, limits[b]) else np.float32(0.0)
+    passing, start, norm, limit = False, np.uint64(left), norms[i], limits[i]
+    for b in range(np.uint64(low), np.uint64(high)):
+        bound = norm + norms[start + b] - np.float32(2.0) * products[a, b]
+        passing |= (bound < limit) | (bound < of_columns[start + b])
     return passing
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _verify(distance, radius, i, j, two_way, buffers, used):
     """Append a pair, in each direction in which its full distance is inside the radius."""
     if distance < radius[i]:
