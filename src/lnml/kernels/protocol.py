@@ -41,11 +41,14 @@ class Kernels(Protocol):
     remote : bool
         Whether rows cannot come to the host: there may be too many.
         Then all candidates of a working set must be kept, see :meth:`hinge`.
+    uses_near : bool
+        Whether :meth:`partners` makes use of what was near at another metric.
     most_slopes : float
         How many slopes of triplets there is room for.
     """
 
     remote: bool = False
+    uses_near: bool = False
     most_slopes: float = np.inf
 
     # Data on the device.
@@ -119,8 +122,11 @@ class Kernels(Protocol):
         Nearest first; ties go to the lowest row number. Short rows are filled with -1 / inf.
         """
 
-    def partners(self, embedding: Embedding, k: int) -> Partners:
-        """Return the k nearest other rows of its class for every row; ties as in ``nearest``."""
+    def partners(self, embedding: Embedding, k: int, near: Pattern | None = None) -> Partners:
+        """Return the k nearest other rows of its class for every row; ties as in ``nearest``.
+
+        ``near`` are those at another metric: how far away they are now may tell how far to look.
+        """
 
     def choose(
         self, partners: Partners, costs: Any, k_min: int, k_av: int, k_max: int, numbers: np.ndarray

@@ -14,7 +14,7 @@ from lnml.kernels.cpu.threads import run_tiles, tile_budget
 from lnml.kernels.tiles import row_tiles
 
 # More than the relative distance of two numbers that round_tie makes equal.
-_TIE_WIDTH = 2.0**-35
+TIE_WIDTH = 2.0**-35
 # References that are looked at together: most of such groups have none that is near.
 _SEGMENT = 64
 # Room for sums that are rounded in another order.
@@ -87,7 +87,7 @@ def _select(products, queries, references, centre, lo, low, k, exclude_self, dis
                         p -= 1
                     upper[p] = bound
         # Distances that are equal after rounding must all be seen.
-        limit = upper[k - 1] * (1.0 + _TIE_WIDTH)
+        limit = upper[k - 1] * (1.0 + TIE_WIDTH)
         share = 1.0 - slack - _ORDER
         for first in range(0, n_references, _SEGMENT):
             end = min(first + _SEGMENT, n_references)
@@ -100,7 +100,7 @@ def _select(products, queries, references, centre, lo, low, k, exclude_self, dis
                 if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
                     continue
                 exact = round_tie(np.float64(squared_distance(queries[i], references[low + j])))
-                _insert(distances[i], indices[i], exact, low + j)
+                insert(distances[i], indices[i], exact, low + j)
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -116,7 +116,7 @@ def _count_below(products, norms, share, limit):
 
 
 @njit(nogil=True, cache=True)
-def _insert(distances, indices, value, index):
+def insert(distances, indices, value, index):
     """Insert into a sorted row; indices arrive in rising order, so ties keep it."""
     k = distances.shape[0]
     if not value < distances[k - 1]:
