@@ -8,6 +8,7 @@ from toy_data import FlatSoftmax, blobs, training_set
 
 from lnml.core import trail as trails
 from lnml.core.monitor import Monitor
+from lnml.core.solution import Solution
 from lnml.core.trail import Trail
 from lnml.core.warm_start import WarmStart
 from lnml.learning.targets import nearest_neighborhoods
@@ -20,6 +21,7 @@ from lnml.solvers.descent import MOST_TRIALS, descend, take_step
 from lnml.solvers.problem import ObjectiveProblem
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside
+from lnml.solvers.stopping import LittleGain
 
 pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.sampled(3)]
 
@@ -215,6 +217,65 @@ def test_a_state_has_a_trail_only_on_a_path(method):
         assert plain.state is None or plain.state.trail is None
     trail = problem.solve(targets, np.eye(4), tol=1e-2, on_path=True).state.trail
     assert trail.steps.maxlen == trails.MOST_PAIRS
+
+
+def loose_rounds(count, max_rounds=None):
+    """Solve LMNN for nearest rows at its last metric, again and again; the problem comes, too."""
+    training = training_set(*blobs(1, [60, 50, 40], 4))
+    problem = ObjectiveProblem(MAKERS["lmnn"](training, 0.0), max_rounds or 100)
+    found, rounds = Solution(np.eye(4), np.inf), []
+    for _ in range(count):
+        targets = nearest_neighborhoods(training, found.components, 3)
+        start = float(problem.pair_costs(found.components, targets).sum())
+        monitor = Monitor(rule=LittleGain(start))
+        found = problem.solve(
+            targets, found.components, tol=1e-9, state=found.state, monitor=monitor
+        )
+        rounds.append((start, found))
+    return problem, targets, rounds
+
+
+def test_a_loose_round_of_hinges_is_one_iteration_that_gains():
+    _, _, rounds = loose_rounds(5)
+    assert all(len(found.history) > 1 for _, found in rounds[:1])
+    for start, found in rounds[1:]:
+        *before, last = [record["objective"] for record in found.history]
+        # As long as nothing is gained, the round goes on.
+        assert last < start * (1.0 + 1e-12)
+        assert all(each >= start * (1.0 - 1e-12) for each in before)
+        assert found.bound <= found.objective
+    # Each round took the trail of the one before.
+    assert [found.state.trail is None for _, found in rounds] == [True] * 4 + [False]
+    trail = rounds[-1][1].state.trail
+    assert 0 < len(trail.steps) <= trail.steps.maxlen == path.ROUND_PAIRS[Form.HINGES]
+
+
+def test_rounds_that_are_proved_begin_without_a_trail(monkeypatch):
+    """What they need are multipliers, and hinges that are smoothed as much as pays."""
+    problem, targets, rounds = loose_rounds(3)
+    last = rounds[-1][1]
+
+    def refuse(*_):
+        raise AssertionError("a tight round was followed")
+
+    monkeypatch.setitem(path.FOLLOWERS, Form.HINGES, refuse)
+    found = problem.solve(targets, last.components, tol=1e-5, state=last.state)
+    assert found.gap <= 1e-5 and found.state.trail is None
+    alone = problem.solve(targets, np.eye(4), tol=1e-5)
+    assert found.bound <= alone.objective and alone.bound <= found.objective
+
+
+def test_a_loose_round_leaves_a_saddle_at_once():
+    """At its start: there is no second iteration that could."""
+    problem, targets, rounds = loose_rounds(2)
+    flat = rounds[-1][1].components.copy()
+    values, vectors = np.linalg.eigh(flat.T @ flat)
+    flat = np.sqrt(np.where(values > values[-2], values, 0.0))[:, None] * vectors.T
+    state = WarmStart(flat, targets, rounds[-1][1].state.multipliers)
+    state.trail = Trail(flat, most_pairs=20)
+    monitor = Monitor(rule=LittleGain(np.inf))
+    found = problem.solve(targets, flat, tol=1e-9, state=state, monitor=monitor)
+    assert np.linalg.matrix_rank(found.components, tol=1e-9) == 4
 
 
 def test_a_trail_keeps_its_length_and_serves_where_it_ended():

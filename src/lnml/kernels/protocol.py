@@ -119,8 +119,11 @@ class Kernels(Protocol):
         Nearest first; ties go to the lowest row number. Short rows are filled with -1 / inf.
         """
 
-    def partners(self, embedding: Embedding, k: int) -> Partners:
-        """Return the k nearest other rows of its class for every row; ties as in ``nearest``."""
+    def partners(self, embedding: Embedding, k: int, near: Pattern | None = None) -> Partners:
+        """Return the k nearest other rows of its class for every row; ties as in ``nearest``.
+
+        ``near`` are those at another metric: how far away they are now may tell how far to look.
+        """
 
     def choose(
         self, partners: Partners, costs: Any, k_min: int, k_av: int, k_max: int, numbers: np.ndarray

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from lnml.core.contract import MetricProblem
 from lnml.core.monitor import Monitor
+from lnml.core.pairs import Partners
 from lnml.core.solution import Solution
 from lnml.kernels.training import TrainingSet
 from lnml.learning.alternation import alternate
@@ -18,7 +19,6 @@ from lnml.learning.assignment import Sizes
 from lnml.learning.targets import (
     Assignment,
     Ranking,
-    assign_at_metric,
     choose_ranked,
     rank_at_metric,
 )
@@ -96,13 +96,17 @@ class Coupling:
         monitor: Monitor,
     ) -> Solution:
         """Learn metric and neighbourhoods; see :func:`lnml.learning.alternation.alternate`."""
-        problem = self.problem(sizes)
+        problem, training, near = self.problem(sizes), self.training, None
 
         def assign(components: np.ndarray, state: Any) -> Assignment:
+            nonlocal near
             if self._shared is not None and self._shared.made_at(components):
                 ranking = self._shared._replace(state=state)
-                return choose_ranked(problem, self.training, ranking, sizes)
-            return assign_at_metric(problem, self.training, components, sizes, state)
+            else:
+                ranking = rank_at_metric(problem, training, components, sizes.k_max, state, near)
+            if isinstance(ranking.partners, Partners):
+                near = ranking.partners.pairs
+            return choose_ranked(problem, training, ranking, sizes)
 
         return alternate(problem, assign, start, tol=tol, max_rounds=max_rounds, monitor=monitor)
 

@@ -81,16 +81,17 @@ def rank_at_metric(
     components: np.ndarray,
     k_max: int,
     state: Any = None,
+    near: Pattern | None = None,
 ) -> Ranking:
     """Return the ``k_max`` cheapest partners of every row.
 
     Where costs grow with distance these are the nearest, and no other pair
-    needs a cost.
+    needs a cost. They may be found faster if ``near`` are those at another metric.
     """
     if not problem.cost_grows_with_distance:
         ranked = _rank_all_pairs(problem, training, components, k_max)
         return Ranking(components, ranked, None, state)
-    partners = _same_class_nearest(training, components, k_max)
+    partners = _same_class_nearest(training, components, k_max, near)
     costs = problem.costs_from(components, partners.pairs, state)
     return Ranking(components, partners, costs.values, costs.state)
 
@@ -113,14 +114,16 @@ def choose_ranked(
     return Assignment(targets, objective, ranking.state)
 
 
-def _same_class_nearest(training: TrainingSet, components: np.ndarray, k: int) -> Partners:
+def _same_class_nearest(
+    training: TrainingSet, components: np.ndarray, k: int, near: Pattern | None = None
+) -> Partners:
     """Return the k nearest rows of the same class.
 
     Under the identity the data are used as they are, so that exact ties of the
     data stay exact.
     """
     embedding = training.kernels.embed(training.points, components)
-    return training.kernels.partners(embedding, k)
+    return training.kernels.partners(embedding, k, near)
 
 
 def _rank_all_pairs(

@@ -46,6 +46,8 @@ TRAIL_BYTES = 2**26
 # Chosen on the data sets of benchmarks/trace_path.py.
 PATH_STEPS = 7
 PATH_ESCAPE = 0.1
+# In a loose round of LNML, whose problem changes next: docs/performance.md.
+LOOSE_STEPS = 10
 
 
 class HingeTask(StreamedTask, Protocol):
@@ -160,24 +162,28 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """Minimise the next hinge objective of a path to a relative duality gap of ``run.tol``.
 
     The task holds the multipliers of the objective before, ``run.trail`` its metric and its
-    curvature. The multipliers of the end stay in the task.
+    curvature. The multipliers of the end stay in the task. A loose round of LNML ends as soon
+    as an iteration gained something.
     """
-    trail, margin = run.trail, MARGIN
+    trail, margin, loose = run.trail, MARGIN, run.monitor.rule is not None
+    steps = LOOSE_STEPS if loose else PATH_STEPS
     assert trail is not None
     seen = _look(task, components, SMOOTHING, margin, run.tol)
     if seen is None:
         return _streamed_on_path(task, components, run)
     best, objective, bound = components, seen.objective, max(seen.bound, 0.0)
+    first = objective
     task.keep_dual(components, SMOOTHING, seen)
     gap = relative_gap(objective, bound, task.objective_at_zero)
     if gap <= run.tol:
         run.report(best, _record(1, objective, bound, gap, seen, 1))
         return Solution(best, objective, bound, gap, True)
     smoothed = partial(task.smoothed, smoothing=SMOOTHING)
+    if loose:
+        # There may be no second iteration.
+        trail.components = beside(components, leave_saddle(components, seen.directions, 0.0))
     for iteration in range(1, run.max_iter + 1):
-        n_evaluations = descend(
-            smoothed, trail, max_iter=PATH_STEPS, value_tol=0.1 * task.precision
-        )
+        n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=0.1 * task.precision)
         components = trail.components
         seen = _look(task, components, SMOOTHING, margin, run.tol)
         if seen is None:
@@ -193,7 +199,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         task.update_multipliers(components, SMOOTHING)
         # The start was evaluated, too.
         record = _record(iteration, objective, bound, gap, seen, n_evaluations + (iteration == 1))
-        if run.report(best, record) or gap <= run.tol:
+        if run.report(best, record) or gap <= run.tol or (loose and objective < first):
             break
         moved = leave_saddle(components, seen.directions, 0.0, share=PATH_ESCAPE)
         trail.components = beside(components, moved)

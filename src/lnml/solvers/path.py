@@ -51,8 +51,8 @@ FOLLOWERS: dict[Form, Minimizer] = {
     Form.SOFTMAX: follow_softmax,
     Form.RATIO: follow_ratio,
 }
-# Pairs of a trail that rounds of LNML keep. Hinges have their multipliers instead.
-ROUND_PAIRS = {Form.SOFTMAX: 40}
+# Pairs of a trail that rounds of LNML keep; those of hinges only while they are solved loosely.
+ROUND_PAIRS = {Form.SOFTMAX: 40, Form.HINGES: 20}
 
 
 def solve(
@@ -96,9 +96,10 @@ def solve(
         warm = None
     task = objective.task(targets)
     start, trail = task.to_conditioned(components), None
+    most_pairs = MOST_PAIRS if on_path else _round_pairs(objective, task, monitor)
     if warm is not None:
         task.resume(warm, components)
-        trail = warm.take_trail(components)
+        trail = warm.take_trail(components) if most_pairs else None
         trail = None if trail is None else trail.inside(task.coordinates)
         start = start if trail is None else trail.components
     elif not keep_scale:
@@ -109,7 +110,6 @@ def solve(
         # As it will be returned: what is said about a metric is said about these numbers.
         return learned.astype(objective.dtype).astype(np.float64)
 
-    most_pairs = MOST_PAIRS if on_path else ROUND_PAIRS.get(objective.form, 0)
     run = Run(tol, max_iter, monitor, to_original, warm is not None, trail)
     minimize = (MINIMIZERS if trail is None else FOLLOWERS)[objective.form]
     for _ in range(ATTEMPTS):
@@ -135,6 +135,14 @@ def solve(
         start = found.components
         run = replace(run, tol=0.5 * run.tol * tol / solution.gap, max_iter=left, warm=True)
     return solution
+
+
+def _round_pairs(objective: Objective, task: Any, monitor: Monitor) -> int:
+    """Return how many pairs of a trail a round of LNML takes and leaves; 0 for no trail."""
+    if objective.form is Form.HINGES and (monitor.rule is None or not task.keeps_curvature):
+        # What a tight bound needs, multipliers and softer hinges tell better than curvature.
+        return 0
+    return ROUND_PAIRS.get(objective.form, 0)
 
 
 def _state(

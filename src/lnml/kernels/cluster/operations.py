@@ -240,7 +240,7 @@ class RowOperations(Kernels):
     def nearest(self, embedding: Embedding, queries: Any, k: int) -> tuple[Any, Any]:
         raise NotImplementedError("queries are answered where they are, not on a cluster")
 
-    def partners(self, embedding: Embedding, k: int) -> Partners:
+    def partners(self, embedding: Embedding, k: int, near: Pattern | None = None) -> Partners:
         layout, rows = self.layout, embedding.coordinates
         cells = {
             cell: (self._rows(rows, cell), {"classes": self._of_cell(cell, self.classes)})

@@ -31,6 +31,7 @@ from lnml.kernels.cpu import search as _search
 from lnml.kernels.cpu import softmax as _softmax
 from lnml.kernels.cpu import streamed as _streamed
 from lnml.kernels.cpu.nearest import nearest_in_ranges
+from lnml.kernels.cpu.partners import nearest_of_class
 from lnml.kernels.cpu.products import times_transposed
 from lnml.kernels.cpu.screen import bounds_of, screened
 from lnml.kernels.cpu.threads import (
@@ -103,9 +104,8 @@ class CPUKernels(Kernels):
         ranges = (np.array([0, rows.shape[0]]) for rows in (queries, z))
         return nearest_in_ranges(queries, next(ranges), z, next(ranges), k, False)
 
-    def partners(self, embedding: Embedding, k: int) -> Partners:
-        z, ranges = embedding.coordinates, embedding.points.class_start
-        distances, columns = nearest_in_ranges(z, ranges, z, ranges, k, True)
+    def partners(self, embedding: Embedding, k: int, near: Pattern | None = None) -> Partners:
+        distances, columns = nearest_of_class(embedding, k, near)
         return Partners(columns, distances, *_assignment.listed(columns))
 
     def choose(

@@ -14,7 +14,7 @@ from lnml.kernels.cpu.threads import run_tiles, tile_budget
 from lnml.kernels.tiles import row_tiles
 
 # More than the relative distance of two numbers that round_tie makes equal.
-_TIE_WIDTH = 2.0**-35
+TIE_WIDTH = 2.0**-35
 # References that are looked at together: most of such groups have none that is near.
 _SEGMENT = 64
 # Room for sums that are rounded in another order.
@@ -95,7 +95,7 @@ def _select(
                         p -= 1
                     upper[p] = bound
         # Distances that are equal after rounding must all be seen.
-        limit = upper[k - 1] * (1.0 + _TIE_WIDTH)
+        limit = upper[k - 1] * (1.0 + TIE_WIDTH)
         share = 1.0 - slack - _ORDER
         for first in range(0, n_references, _SEGMENT):
             end = min(first + _SEGMENT, n_references)
@@ -107,14 +107,7 @@ def _select(
                 if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
                     continue
                 exact = round_tie(np.float64(row_distance(queries, i, references, low + j)))
-                if exact < distances[i, k - 1]:
-                    p = k - 1
-                    while p > 0 and distances[i, p - 1] > exact:
-                        distances[i, p] = distances[i, p - 1]
-                        indices[i, p] = indices[i, p - 1]
-                        p -= 1
-                    distances[i, p] = exact
-                    indices[i, p] = low + j
+                insert(distances, indices, i, exact, low + j)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -127,3 +120,16 @@ def _any_below(products, row, norms, first, end, share, limit):
     for j in range(np.uint64(first), np.uint64(end)):
         found |= not share * norms[j] - 2.0 * products[row, j] > limit
     return found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def insert(distances, indices, row, value, index):
+    """Insert into a sorted row; indices arrive in rising order, so ties keep it."""
+    p = distances.shape[1] - 1
+    if value < distances[row, p]:
+        while p > 0 and distances[row, p - 1] > value:
+            distances[row, p] = distances[row, p - 1]
+            indices[row, p] = indices[row, p - 1]
+            p -= 1
+        distances[row, p] = value
+        indices[row, p] = index

@@ -10,6 +10,7 @@ search over all rows computes each pair once and uses it for both rows.
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,9 @@ CACHED = 2**17
 _SEGMENT = 128
 _PART = 16
 
+# First row and end, first column and end.
+Tile = tuple[int, int, int, int]
+
 
 def within(embedding: Embedding, radius: np.ndarray, max_pairs: int | None = None) -> Pattern:
     """Pairs of :meth:`lnml.kernels.protocol.Kernels.within`."""
@@ -43,8 +47,24 @@ def within(embedding: Embedding, radius: np.ndarray, max_pairs: int | None = Non
     return within_window([embedding.coordinates], codes, radius, window, max_pairs)
 
 
+def same_class(embedding: Embedding, radius: np.ndarray, max_pairs: int) -> Pattern:
+    """Pairs of rows of one class with D_ij < radius_i, row by row; too many raise TooManyPairs."""
+    z, radius = [embedding.coordinates], np.asarray(radius, dtype=np.float64)
+    start, codes = embedding.points.class_start, embedding.points.row_class
+    first = np.arange(codes.size)
+    # A pair is met from its first row alone.
+    leave_out = (np.zeros_like(first), first + 1)
+    window = Window((0, codes.size), (0, codes.size), leave_out, two_way=True)
+    tiles = [
+        (low + a, low + b, low + a, high)
+        for low, high in pairwise(start)
+        for a, b in row_tiles(high - low, TILE_ROWS)
+    ]
+    return _search(z, radius, make_filter(z, radius, codes, same=True), window, max_pairs, tiles)
+
+
 class RowSearch:
-    """The same search for a few rows at a time, prepared once for all of them.
+    """The same search of other classes for a few rows at a time, prepared once for all of them.
 
     Parameters
     ----------
@@ -63,8 +83,8 @@ class RowSearch:
     def __call__(self, rows: tuple[int, int], max_pairs: int | None) -> Pattern:
         """Return the pairs of rows ``first`` to ``end``; too many raise TooManyPairs."""
         window = Window(rows, (0, len(self._radius)), self._leave_out, two_way=False)
-        tile_rows = min(TILE_ROWS, -(-(rows[1] - rows[0]) // FEW_TILES))
-        return _search(self._z, self._radius, self._filter, window, max_pairs, tile_rows)
+        tiles = window.tiles(min(TILE_ROWS, -(-(rows[1] - rows[0]) // FEW_TILES)))
+        return _search(self._z, self._radius, self._filter, window, max_pairs, tiles)
 
 
 class Window(NamedTuple):
@@ -84,6 +104,11 @@ class Window(NamedTuple):
     columns: tuple[int, int]
     leave_out: tuple[np.ndarray, np.ndarray]
     two_way: bool
+
+    def tiles(self, n_rows: int) -> list[Tile]:
+        """Cut the rows, and let each tile look at all columns."""
+        first, last = self.rows
+        return [(first + a, first + b, *self.columns) for a, b in row_tiles(last - first, n_rows)]
 
 
 def within_window(
@@ -109,7 +134,8 @@ def within_window(
         Most pairs; more raise TooManyPairs.
     """
     radius = np.asarray(radius, dtype=np.float64)
-    return _search(z, radius, make_filter(z, radius, codes), window, max_pairs, TILE_ROWS)
+    filter_ = make_filter(z, radius, codes)
+    return _search(z, radius, filter_, window, max_pairs, window.tiles(TILE_ROWS))
 
 
 def _search(
@@ -118,10 +144,9 @@ def _search(
     filter_: Filter,
     window: Window,
     max_pairs: int | None,
-    tile_rows: int,
+    tiles: list[Tile],
 ) -> Pattern:
-    """Search a window, a tile of rows and columns at a time."""
-    (first, last), (begin, end) = window.rows, window.columns
+    """Search tiles of a window, some rows and columns at a time."""
     out_first, out_end = window.leave_out
     # Numbers of the first rows that the two arrays hold.
     mine, others = (z[0], 0), (z[-1], len(z[0]) if len(z) == 2 else 0)
@@ -130,8 +155,8 @@ def _search(
     nothing = np.full_like(filter_.limits, -NO_LIMIT)
     of_columns = filter_.limits if window.two_way else nothing
 
-    def search(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        lo, hi = first + tile[0], first + tile[1]
+    def search(tile: Tile) -> tuple[np.ndarray, np.ndarray]:
+        lo, hi, begin, end = tile
         out_from, out_to = out_first[lo:hi].max(), out_end[lo:hi].min()
         buffers, room = np.empty((2, 4096), dtype=np.int32), np.empty(CACHED, dtype=np.float32)
         used, most = 0, max(CACHED // (hi - lo), 1)
@@ -157,7 +182,7 @@ def _search(
             tally.add(used - before)
         return buffers[0, :used].copy(), buffers[1, :used].copy()
 
-    parts = run_tiles(search, row_tiles(last - first, tile_rows))
+    parts = run_tiles(search, tiles)
     low, high = (0, radius.size) if window.two_way else window.rows
     return _to_pattern(parts, low, high)
 

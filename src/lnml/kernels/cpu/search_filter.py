@@ -44,8 +44,12 @@ class Filter(NamedTuple):
     rounding: np.ndarray
 
 
-def make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> Filter:
+def make_filter(
+    z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray, same: bool = False
+) -> Filter:
     """Leading principal coordinates of the embedding, as many as pay.
+
+    ``same`` says that pairs of the same class are looked for, in place of different ones.
 
     Everything is measured in units of the largest coordinate, which float32 can
     square without overflow. Only the coordinates that are kept are made, a tile of rows at a
@@ -54,7 +58,7 @@ def make_filter(z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) 
     frame = _Frame.of(z)
     radius = radius / frame.unit / frame.unit
     if len(radius) > SMALL:
-        frame = frame.rotated(z, radius, row_class)
+        frame = frame.rotated(z, radius, row_class, same)
     leading, following, norms, full = _coordinates(z, frame)
     # |computed - exact| of the filter's sum is below slack * (|a|^2 + |b|^2 + radius),
     # the norms over all coordinates, since rotation mixes them; squares below the
@@ -95,12 +99,14 @@ class _Frame(NamedTuple):
         ends = [(each.max(axis=0) - mean, mean - each.min(axis=0)) for each in z]
         return cls(mean, float(np.max(ends)) or 1.0)
 
-    def rotated(self, z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray) -> _Frame:
+    def rotated(
+        self, z: list[np.ndarray], radius: np.ndarray, row_class: np.ndarray, same: bool
+    ) -> _Frame:
         """Return the frame of the leading principal axes, by falling variance."""
         n = radius.size
         some = self.centred(_picked(z, np.arange(0, n, max(1, n // 4096)))).astype(np.float64)
         axes = np.linalg.eigh(some.T @ some)[1][:, ::-1].astype(self.mean.dtype)
-        kept = _leading_coordinates(z, self._replace(axes=axes), radius, row_class)
+        kept = _leading_coordinates(z, self._replace(axes=axes), radius, row_class, same)
         if kept == self.mean.size:
             # All of them: the rows as they are will do.
             return self
@@ -151,25 +157,30 @@ def _picked(z: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
 
 
 def _leading_coordinates(
-    z: list[np.ndarray], frame: _Frame, radius: np.ndarray, row_class: np.ndarray
+    z: list[np.ndarray], frame: _Frame, radius: np.ndarray, row_class: np.ndarray, same: bool
 ) -> int:
     """Return the number of coordinates that makes filter and verification cheapest."""
     n, width = radius.size, frame.mean.size
     rng = np.random.default_rng(0)
-    rows = rng.integers(n, size=SAMPLE_ROWS)
-    columns = rng.integers(n, size=SAMPLE_COLUMNS)
+    if same:
+        # The largest class has most of the pairs.
+        among = np.flatnonzero(row_class == np.bincount(row_class).argmax())
+        rows, columns = rng.choice(among, SAMPLE_ROWS), rng.choice(among, SAMPLE_COLUMNS)
+        counted = rows[:, None] != columns
+    else:
+        rows, columns = rng.integers(n, size=SAMPLE_ROWS), rng.integers(n, size=SAMPLE_COLUMNS)
+        counted = row_class[rows][:, None] != row_class[columns]
     near, far = (
         (frame.centred(_picked(z, each)) @ frame.axes).astype(np.float64)
         for each in (rows, columns)
     )
-    other = row_class[rows][:, None] != row_class[columns]
     limit = np.maximum(radius[rows][:, None], radius[columns])
-    passing, distances, done = {}, np.zeros(other.shape), 0
+    passing, distances, done = {}, np.zeros(counted.shape), 0
     for kept in sorted({min(k, width) for k in (8, 16, 24, 32, 48, 64, 96, 128, 192, width)}):
         left, right = near[:, done:kept], far[:, done:kept]
         squares = [np.einsum("ij,ij->i", each, each) for each in (left, right)]
         distances += squares[0][:, None] + squares[1] - 2.0 * left @ right.T
-        passing[kept] = float((other & (distances < limit)).mean())
+        passing[kept] = float((counted & (distances < limit)).mean())
         done = kept
 
     def cost(kept: int) -> float:

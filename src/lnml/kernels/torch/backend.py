@@ -113,7 +113,7 @@ class TorchKernels(Kernels):
         search = NearestSearch(queries, z, k, exclude_self=False, room=self.room)
         return search.run(*(np.array([0, rows.shape[0]]) for rows in (queries, z)))
 
-    def partners(self, embedding: Embedding, k: int) -> Partners:
+    def partners(self, embedding: Embedding, k: int, near: Pattern | None = None) -> Partners:
         z, ranges = embedding.coordinates, embedding.points.class_start
         search = NearestSearch(z, z, k, exclude_self=True, room=self.room)
         distances, columns = search.run(ranges, ranges)
