@@ -6,6 +6,7 @@ diagonal (Schultz, Joachims 2003). The derivations are in docs/frobenius.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -248,7 +249,7 @@ class FrobeniusTask(TripletTask):
             return objective, 1.0
         multiple = LARGEST_MULTIPLE
         if slope(multiple) > 0.0:
-            multiple = brentq(slope, 1.0, multiple, xtol=MULTIPLE_ACCURACY)
+            multiple = _root(slope, 1.0, multiple, MULTIPLE_ACCURACY)
         scaled = norm * multiple**2 + self.hinge_weight * hinges(multiple).exact
         return (scaled, multiple) if scaled < objective else (objective, 1.0)
 
@@ -276,4 +277,15 @@ class FrobeniusTask(TripletTask):
 
         all_active = min(-1.0 / sample.margins[-1], -totals[-1] / curvature) / 2.0
         too_far = -2.0 * totals.min() / curvature
-        return float(np.exp(brentq(slope, np.log(all_active), np.log(too_far), xtol=0.1)))
+        return float(np.exp(_root(slope, np.log(all_active), np.log(too_far), 0.1)))
+
+
+def _root(function: Callable[[float], float], low: float, high: float, accuracy: float) -> float:
+    """Return a root of a function between two points of different sign."""
+    # SciPy wraps the function into a reference cycle. What a function holds, rows of the data and
+    # a working set, would stay in memory until Python looks for cycles.
+    held = [function]
+    try:
+        return float(brentq(lambda at: held[0](at), low, high, xtol=accuracy))
+    finally:
+        held.clear()

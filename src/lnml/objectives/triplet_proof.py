@@ -23,7 +23,7 @@ from lnml.proofs.slopes import Slopes
 LARGE = 2e9
 LARGE_ON_DEVICE = 1e8
 # Triplets whose hinges are listed at a time.
-AT_A_TIME = 2**21
+AT_A_TIME = 2**17
 # Largest rounding of a length that a search for impostors is widened by.
 MOST_SHIFT = 0.1
 # Most pairs of rows, one of them too large for a search, that are looked at one by one.

@@ -12,7 +12,7 @@ from lnml.kernels.cpu.laplacian import Weighted, edge_scatter
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
 from lnml.kernels.cpu.products import gram
 from lnml.kernels.cpu.search import RowSearch
-from lnml.kernels.cpu.threads import run_tiles
+from lnml.kernels.cpu.threads import each_tile
 from lnml.kernels.streaming import blocks_of_rows
 from lnml.kernels.tiles import row_tiles
 
@@ -61,11 +61,15 @@ class _Push:
 
         n, here = len(self._values), slice(*rows)
         parts = row_tiles(n, max(_ROWS_PER_PART, -(-n // _PARTS)))
-        for moved, sizes, squares in run_tiles(columns, parts):
-            self.moved[here] += moved
-            if self._sized:
-                self.sizes[here] += sizes
-                self.squares += squares
+        # Apart from the sums so far: other threads still add to these.
+        moved_here, sizes_here = np.zeros(own.shape), np.zeros(own.shape if self._sized else (0, 0))
+        for moved, sizes, squares in each_tile(columns, parts):
+            moved_here += moved
+            sizes_here += sizes
+            self.squares += squares
+        self.moved[here] += moved_here
+        if self._sized:
+            self.sizes[here] += sizes_here
 
 
 def hinge(
