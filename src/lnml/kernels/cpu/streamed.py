@@ -98,6 +98,8 @@ def hinge(
         target_weights[pairs], target_hinge[pairs] = sums.target_weights, sums.target_hinge
         if push is not None:
             push.add(rows, sums.pushed, sums.push_weights)
+        # Not beside those of the next block.
+        del candidates, working, sums
     smoothed, exact, slope_sum, n_active = totals.tolist()
     found = Hinge(smoothed, exact, slope_sum, int(n_active), target_hinge)
     if push is None:
