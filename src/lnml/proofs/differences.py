@@ -12,8 +12,9 @@ import numpy as np
 
 from lnml.proofs.rounding import UNIT, gamma
 
-# Pairs worked on at once.
-CHUNK = 4096
+# Pairs worked on at once: so many, or fewer where their differences have more numbers than these.
+CHUNK, LEAST_CHUNK = 4096, 256
+CHUNK_NUMBERS = 2**16
 
 
 class Moment(NamedTuple):
@@ -51,6 +52,11 @@ def entrywise(share: float, squares: np.ndarray) -> np.ndarray:
     return share * squares.size * squares
 
 
+def chunk_of(dimension: int) -> int:
+    """Return how many pairs of rows with so many columns are worked on at once."""
+    return min(CHUNK, max(LEAST_CHUNK, CHUNK_NUMBERS // max(dimension, 1)))
+
+
 def unit_of(rows: np.ndarray) -> float:
     """Half the distance from one to the next number of the type of some rows."""
     return 0.5 * float(np.finfo(rows.dtype).eps)
@@ -72,9 +78,9 @@ def squared_lengths(
     """
     rank, dimension = components.shape
     sizes, unit = np.linalg.norm(components, axis=0), unit_of(rows)
-    lengths, errors = np.empty(i.size), np.empty(i.size)
-    for lo in range(0, i.size, CHUNK):
-        part = slice(lo, lo + CHUNK)
+    lengths, errors, step = np.empty(i.size), np.empty(i.size), chunk_of(dimension)
+    for lo in range(0, i.size, step):
+        part = slice(lo, lo + step)
         v = rows[i[part]] - rows[j[part]]
         z = v @ components.T
         lengths[part] = np.einsum("ij,ij->i", z, z)
@@ -107,11 +113,11 @@ def moment(
         Number of terms that each weight is itself a sum of.
     """
     dimension, width = coordinates.shape
-    unit, dtype = unit_of(rows), rows.dtype
+    unit, dtype, step = unit_of(rows), rows.dtype, chunk_of(dimension)
     total = np.zeros((width, width), dtype)
     squares, columns = np.zeros(width, dtype), np.zeros(dimension, dtype)
-    for lo in range(0, i.size, CHUNK):
-        part = slice(lo, lo + CHUNK)
+    for lo in range(0, i.size, step):
+        part = slice(lo, lo + step)
         v, weight = rows[i[part]] - rows[j[part]], weights[part]
         z, size = v @ coordinates, np.abs(weight)
         total += (z * weight[:, None]).T @ z
@@ -120,7 +126,7 @@ def moment(
     # The roots of the sums of squares of z and of its rounding, by Minkowski's inequality.
     shift = gamma(dimension + 3, unit) * (np.sqrt(columns) @ np.abs(coordinates))
     squares = (np.sqrt(squares) + shift) ** 2 * (1.0 + gamma(i.size + 8))
-    n_terms = min(i.size, CHUNK) + i.size // CHUNK + 4
+    n_terms = min(i.size, step) + i.size // step + 4
     # Weights are sums in float64, and so is the matrix that is returned.
     share = gamma(n_terms, unit) + gamma(summed + 2)
     sizes, shift = (part.astype(np.float64) for part in (np.sqrt(squares), shift))
@@ -157,9 +163,9 @@ def column_moments(
     """
     dimension, width = columns.shape
     total, error, squares = np.zeros(width), np.zeros(width), np.zeros(width)
-    unit = unit_of(rows)
-    for lo in range(0, i.size, CHUNK):
-        part = slice(lo, lo + CHUNK)
+    unit, step = unit_of(rows), chunk_of(dimension)
+    for lo in range(0, i.size, step):
+        part = slice(lo, lo + step)
         v, weight = rows[i[part]] - rows[j[part]], weights[part]
         z, size = v @ columns, np.abs(weight)
         shift = gamma(dimension + 3, unit) * (np.abs(v) @ np.abs(columns))
