@@ -36,6 +36,7 @@ from lnml.kernels.torch import softmax as _softmax
 from lnml.kernels.torch import streamed as _streamed
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.distances import pair_distances
+from lnml.kernels.torch.embedding import TorchEmbedding
 from lnml.kernels.torch.nearest import NearestSearch
 from lnml.kernels.torch.patterns import TorchPattern
 from lnml.kernels.torch.working_set import TorchWorkingSet, as_working_set
@@ -102,8 +103,7 @@ class TorchKernels(Kernels):
         return _laplacian.edge_scatter(points, edges, self.room)
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
-        right = to_tensor(components, self.device, points.data.dtype)
-        return Embedding(points.data @ right.T, points, components)
+        return TorchEmbedding(points, components)
 
     def nearest(
         self, embedding: Embedding, queries: Any, k: int

@@ -34,6 +34,11 @@ DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
 HINGE = {"PAIRS": 4, "COORDINATES": 64, "num_warps": 1}
 LAPLACIAN = {"PAIRS": 2, "num_warps": 1}
 MOST_COORDINATES = 256
+# Triton loads 16 bytes at a time if widths are a multiple of this; few columns are not worth it.
+ALIGNMENT = 16
+LEAST_ALIGNED = 32
+# Four roundings of float32: a bound with so many for each coordinate errs on the safe side.
+_GROWN = 2.0**-22
 # Columns whose passing entries are counted together; a count fits into a byte.
 BLOCK = 128
 # Bytes that a Lister takes for one pair: its bit, and its share of a count.
@@ -79,18 +84,36 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
     candidate_weights = float64_zeros((candidates.size,), z)
     if rows.shape[0] == 0:
         return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
-    has_previous = triplets.previous is not None
+    has_previous, screens = triplets.previous is not None, z.dtype == torch.float32
+    halves, moved = _rounded(z) if screens else (z, z)
     # Triton takes numbers in float32, so this one comes in two halves.
     upper = float(np.float32(gamma))
     programs.hinge[(rows.shape[0],)](
         z, rows, starts, candidates.indptr, candidates.indices, table,
         triplets.previous if has_previous else table,
         candidate_weights, sums, totals,
-        triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
-        HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0,
+        halves, moved, triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
+        1.0 + _GROWN * (z.shape[1] + 32),
+        HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0, SCREEN=screens,
         SLOTS=triton.next_power_of_2(table.shape[1]), PIECE=PIECE, **HINGE,
     )  # fmt: skip
     return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
+
+
+def _rounded(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows in float16, and a bound of how far that moved each (docs/gpu.md)."""
+    halves = z.half()
+    # These differences are exact.
+    moved = torch.linalg.vector_norm(z - halves, dim=1)
+    return halves, moved * (1.0 + _GROWN * (z.shape[1] + 32))
+
+
+def aligned(values: torch.Tensor) -> torch.Tensor:
+    """Return rows with columns of zeros up to a width whose rows are loaded fastest."""
+    missing = -values.shape[1] % ALIGNMENT
+    if missing == 0 or values.shape[1] < LEAST_ALIGNED:
+        return values
+    return torch.nn.functional.pad(values, (0, missing))
 
 
 def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
