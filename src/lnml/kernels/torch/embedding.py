@@ -43,6 +43,6 @@ class TorchEmbedding(Embedding):
         return to_tensor(rounded, data.device)
 
     @cached_property
-    def coordinates(self) -> torch.Tensor:  # type: ignore[override]
+    def coordinates(self) -> torch.Tensor:
         """``data @ components.T``."""
         return self.points.data @ self.right.T

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from lnml.kernels.torch import start
 from lnml.kernels.torch.basics import float64_zeros
 from lnml.kernels.torch.patterns import PIECE, row_sums
 
@@ -31,14 +32,12 @@ if TYPE_CHECKING:
 
 # Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
-HINGE = {"PAIRS": 4, "COORDINATES": 64, "num_warps": 1}
-LAPLACIAN = {"PAIRS": 2, "num_warps": 1}
+HINGE = {"PAIRS": 8, "COORDINATES": 16, "num_warps": 2}
+LAPLACIAN = {"WORD": 32, "PAIRS": 2, "num_warps": 1}
 MOST_COORDINATES = 256
 # Triton loads 16 bytes at a time if widths are a multiple of this; few columns are not worth it.
 ALIGNMENT = 16
 LEAST_ALIGNED = 32
-# Four roundings of float32: a bound with so many for each coordinate errs on the safe side.
-_GROWN = 2.0**-22
 # Columns whose passing entries are counted together; a count fits into a byte.
 BLOCK = 128
 # Bytes that a Lister takes for one pair: its bit, and its share of a count.
@@ -59,7 +58,20 @@ def usable(values: torch.Tensor) -> bool:
     """Whether the fused kernels can work on these values."""
     if triton is None:
         return False
+    if values.is_cuda:
+        start.wait()
     return values.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def begin(device: torch.device) -> None:
+    """Start Triton, and load what torch needs, in the background; once in a process."""
+    if triton is not None:
+        start.begin(device, _first_program)
+
+
+def _first_program(rows: torch.Tensor) -> torch.Tensor:
+    numbers = torch.arange(rows.shape[0], dtype=torch.int32, device=rows.device)
+    return pair_distances(rows, numbers, rows, numbers)
 
 
 def pair_distances(
@@ -84,28 +96,18 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
     candidate_weights = float64_zeros((candidates.size,), z)
     if rows.shape[0] == 0:
         return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
-    has_previous, screens = triplets.previous is not None, z.dtype == torch.float32
-    halves, moved = _rounded(z) if screens else (z, z)
+    has_previous = triplets.previous is not None
     # Triton takes numbers in float32, so this one comes in two halves.
     upper = float(np.float32(gamma))
     programs.hinge[(rows.shape[0],)](
         z, rows, starts, candidates.indptr, candidates.indices, table,
         triplets.previous if has_previous else table,
         candidate_weights, sums, totals,
-        halves, moved, triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
-        1.0 + _GROWN * (z.shape[1] + 32),
-        HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0, SCREEN=screens,
+        triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
+        HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0,
         SLOTS=triton.next_power_of_2(table.shape[1]), PIECE=PIECE, **HINGE,
     )  # fmt: skip
     return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
-
-
-def _rounded(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows in float16, and a bound of how far that moved each (docs/gpu.md)."""
-    halves = z.half()
-    # These differences are exact.
-    moved = torch.linalg.vector_norm(z - halves, dim=1)
-    return halves, moved * (1.0 + _GROWN * (z.shape[1] + 32))
 
 
 def aligned(values: torch.Tensor) -> torch.Tensor:

@@ -10,16 +10,14 @@ import triton.language as tl
 
 @triton.jit
 def _squares(left, i, right, j, mask, width, PAIRS: tl.constexpr, COORDINATES: tl.constexpr):
-    """Squared distances of rows i of left and j of right, both (PAIRS,); float32 of float16."""
-    half: tl.constexpr = left.dtype.element_ty == tl.float16
-    total = tl.zeros((PAIRS, COORDINATES), dtype=tl.float32 if half else left.dtype.element_ty)
+    """Squared distances of rows i of left and j of right, both (PAIRS,)."""
+    total = tl.zeros((PAIRS, COORDINATES), dtype=left.dtype.element_ty)
     for start in range(0, width, COORDINATES):
         k = start + tl.arange(0, COORDINATES)
         inside = mask[:, None] & (k < width)[None, :]
         a = tl.load(left + i.to(tl.int64)[:, None] * width + k[None, :], mask=inside, other=0.0)
         b = tl.load(right + j.to(tl.int64)[:, None] * width + k[None, :], mask=inside, other=0.0)
-        difference = a.to(total.dtype) - b.to(total.dtype)
-        total += difference * difference
+        total += (a - b) * (a - b)
     return tl.sum(total, axis=1)
 
 
@@ -39,15 +37,11 @@ def distances(
 @triton.jit
 def hinge(
     z, rows, starts, indptr, indices, table, previous, candidate_weights, sums, totals,
-    halves, moved, first_row, width, n_slots, gamma_upper, gamma_lower, grown,
-    HAS_PREVIOUS: tl.constexpr, SMOOTH: tl.constexpr, SCREEN: tl.constexpr, SLOTS: tl.constexpr,
-    PIECE: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
+    first_row, width, n_slots, gamma_upper, gamma_lower,
+    HAS_PREVIOUS: tl.constexpr, SMOOTH: tl.constexpr, SLOTS: tl.constexpr, PIECE: tl.constexpr,
+    PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
 ):  # fmt: skip
-    """Margins of a piece of a row: its candidates (axis 0) with all targets (axis 1).
-
-    With SCREEN, ``halves`` are the rows in float16 and ``moved`` how far rounding moved them: a
-    candidate that is out of reach even so has slope zero, whatever its distance.
-    """
+    """Margins of a piece of a row: its candidates (axis 0) with all targets (axis 1)."""
     piece = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + piece)
     gamma = tl.full((), 0.0, dtype=tl.float64) + gamma_upper + gamma_lower
@@ -58,34 +52,19 @@ def hinge(
     smoothed = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
     active = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
     i = tl.zeros((PAIRS,), dtype=tl.int64) + first_row + row
-    if SCREEN:
-        reach = 1.0 + tl.max(target, axis=0)
-        own_moved = tl.load(moved + first_row + row)
     first = tl.load(starts + piece)
     last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
     for start in range(first, last, PAIRS):
         pair = start + tl.arange(0, PAIRS)
         mask = pair < last
         j = tl.load(indices + pair, mask=mask, other=0)
+        squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
         there = mask[:, None] & (slot < n_slots)[None, :]
+        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
         before = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
         if HAS_PREVIOUS:
             at = previous + pair[:, None] * n_slots + slot[None, :]
             before = tl.load(at, mask=there, other=0.0).to(tl.float64)
-        if SCREEN:
-            bound = _squares(halves, i, halves, j, mask, width, PAIRS, COORDINATES)
-            further = reach + gamma * tl.max(before, axis=1)
-            limit = tl.sqrt(tl.maximum(further, 0.0).to(tl.float32))
-            limit = (limit + own_moved + tl.load(moved + j, mask=mask, other=0.0)) * grown
-            # What is no number, or infinite, is near.
-            near = mask & ((bound <= limit * limit) | (bound != bound) | (limit == float("inf")))
-            squares = tl.full((PAIRS,), 1e30, dtype=tl.float64)
-            if tl.max(near.to(tl.int32), axis=0) > 0:
-                found = _squares(z, i, z, j, near, width, PAIRS, COORDINATES).to(tl.float64)
-                squares = tl.where(near, found, squares)
-        else:
-            squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
-        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
         if SMOOTH:
             slope = tl.minimum(tl.maximum(before + margin / gamma, 0.0), 1.0)
         else:
@@ -114,13 +93,21 @@ def _weights_of(weights, places, pair, last):
 
 
 @triton.jit
+def _lowest(bits):
+    """Position of the lowest bit of an int64 below 2^32: the exponent of a power of two."""
+    power = (bits & -bits).to(tl.float32)
+    return (power.to(tl.int32, bitcast=True) >> 23) - 127
+
+
+@triton.jit
 def laplacian(
     values, rows, starts, indptr, indices, places, weights, sums, width,
-    PIECE: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
+    PIECE: tl.constexpr, WORD: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
 ):  # fmt: skip
     """Sum of weight * (value of the row - value of its partner), for a piece of a row.
 
-    Pairs of weight zero, most of them, are not loaded.
+    Pairs of weight zero, most of them, are not loaded: of WORD pairs, the others are looked for
+    in a word of bits.
     """
     piece = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + piece)
@@ -129,15 +116,19 @@ def laplacian(
     found = tl.zeros((PAIRS, COORDINATES), dtype=tl.float64)
     first = tl.load(starts + piece)
     last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
-    all_weights = _weights_of(weights, places, first + tl.arange(0, PIECE), last)
-    # Nothing is left to do where all weights of the piece are zero.
-    end = tl.where(tl.max(tl.abs(all_weights), axis=0) > 0.0, last, first)
-    for start in range(first, end, PAIRS):
-        pair = start + tl.arange(0, PAIRS)
-        weight = _weights_of(weights, places, pair, last)
-        if tl.max(tl.abs(weight), axis=0) > 0.0:
+    bit = tl.full((WORD,), 1, dtype=tl.int64) << tl.arange(0, WORD)
+    for start in range(first, last, WORD):
+        some = _weights_of(weights, places, start + tl.arange(0, WORD), last)
+        used = tl.sum(tl.where(some != 0.0, bit, 0), axis=0)
+        while used != 0:
+            pair = tl.zeros((PAIRS,), dtype=tl.int64) + last
+            for which in tl.static_range(PAIRS):
+                at = tl.where(used != 0, start + _lowest(used), last)
+                pair = tl.where(tl.arange(0, PAIRS) == which, at, pair)
+                used = used & (used - 1)
+            weight = _weights_of(weights, places, pair, last)
             j = tl.load(indices + pair, mask=pair < last, other=0).to(tl.int64)
-            inside = (weight != 0.0)[:, None] & (k < width)[None, :]
+            inside = (pair < last)[:, None] & (k < width)[None, :]
             there = tl.load(values + j[:, None] * width + k[None, :], mask=inside, other=0.0)
             found += weight[:, None] * (here[None, :] - there).to(tl.float64)
     tl.store(sums + piece * width + k, tl.sum(found, axis=0), mask=k < width)

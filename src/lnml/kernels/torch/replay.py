@@ -27,6 +27,11 @@ class Replay:
         self._inputs: tuple[torch.Tensor, ...] = ()
         self._output = torch.empty(0)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether operations are recorded now."""
+        return self._graph is not None and self._graph is not False
+
     def __call__(
         self, function: Function, given: tuple[torch.Tensor, ...], key: Hashable
     ) -> torch.Tensor:
