@@ -204,7 +204,10 @@ def test_partners_of_one_metric_help_with_those_of_the_next(device):
     for _ in range(4):
         components = rng.standard_normal((3, 3))
         again, anew = (
-            partners(each, each.embed(each.points(rows, start), components), 5)
+            [
+                each.to_host(part)
+                for part in partners(each, each.embed(each.points(rows, start), components), 5)
+            ]
             for each in (kernels, get_kernels(device))
         )
         assert_same_neighbors(again, anew, rtol=0)
