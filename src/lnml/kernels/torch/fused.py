@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lnml.kernels.torch import start
 from lnml.kernels.torch.basics import float64_zeros
 from lnml.kernels.torch.patterns import PIECE, row_sums
 
@@ -58,20 +57,7 @@ def usable(values: torch.Tensor) -> bool:
     """Whether the fused kernels can work on these values."""
     if triton is None:
         return False
-    if values.is_cuda:
-        start.wait()
     return values.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
-
-
-def begin(device: torch.device) -> None:
-    """Start Triton, and load what torch needs, in the background; once in a process."""
-    if triton is not None:
-        start.begin(device, _first_program)
-
-
-def _first_program(rows: torch.Tensor) -> torch.Tensor:
-    numbers = torch.arange(rows.shape[0], dtype=torch.int32, device=rows.device)
-    return pair_distances(rows, numbers, rows, numbers)
 
 
 def pair_distances(
