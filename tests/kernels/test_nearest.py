@@ -10,6 +10,8 @@ from scipy.stats import ortho_group
 from sklearn import config_context
 from toy_data import embedded, lattice, sorted_blobs
 
+from lnml.kernels import get_kernels
+
 pytestmark = pytest.mark.usefixtures("device")
 
 DTYPES = [np.float64, np.float32]
@@ -190,3 +192,19 @@ def test_the_same_partners_as_lists(class_sizes):
     assert list(zip(rows, columns, strict=True)) == there
     np.testing.assert_array_equal(found.position // 4, rows)
     np.testing.assert_array_equal(found.columns.ravel()[found.position], columns)
+
+
+@pytest.mark.one_machine("a cluster looks for partners anew")
+def test_partners_of_one_metric_help_with_those_of_the_next(device):
+    rng = np.random.default_rng(5)
+    sizes = np.array([40, 1, 3, 25])
+    rows = np.round(2.0 * rng.standard_normal((sizes.sum(), 3)))
+    kernels, near = get_kernels(device), None
+    points = kernels.points(rows, np.concatenate([[0], np.cumsum(sizes)]))
+    for _ in range(4):
+        embedding = kernels.embed(points, rng.standard_normal((3, 3)))
+        again, anew = kernels.partners(embedding, 5, near), kernels.partners(embedding, 5)
+        for name in ("distances", "columns"):
+            found, wanted = (kernels.to_host(getattr(each, name)) for each in (again, anew))
+            np.testing.assert_array_equal(found, wanted)
+        near = again.pairs

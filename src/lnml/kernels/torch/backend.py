@@ -36,7 +36,8 @@ from lnml.kernels.torch import softmax as _softmax
 from lnml.kernels.torch import streamed as _streamed
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 from lnml.kernels.torch.distances import pair_distances
-from lnml.kernels.torch.nearest import NearestSearch
+from lnml.kernels.torch.embedding import TorchEmbedding
+from lnml.kernels.torch.nearest import NearestSearch, nearest_again
 from lnml.kernels.torch.patterns import TorchPattern
 from lnml.kernels.torch.working_set import TorchWorkingSet, as_working_set
 
@@ -102,8 +103,7 @@ class TorchKernels(Kernels):
         return _laplacian.edge_scatter(points, edges, self.room)
 
     def embed(self, points: Points, components: np.ndarray) -> Embedding:
-        right = to_tensor(components, self.device, points.data.dtype)
-        return Embedding(points.data @ right.T, points, components)
+        return TorchEmbedding(points, components)
 
     def nearest(
         self, embedding: Embedding, queries: Any, k: int
@@ -115,8 +115,11 @@ class TorchKernels(Kernels):
 
     def partners(self, embedding: Embedding, k: int, near: Pattern | None = None) -> Partners:
         z, ranges = embedding.coordinates, embedding.points.class_start
-        search = NearestSearch(z, z, k, exclude_self=True, room=self.room)
-        distances, columns = search.run(ranges, ranges)
+        found = None if near is None else nearest_again(embedding, k, self.pattern(near), self.room)
+        if found is None:
+            search = NearestSearch(z, z, k, exclude_self=True, room=self.room)
+            found = search.run(ranges, ranges)
+        distances, columns = found
         return Partners(columns, distances, *_assignment.listed(columns))
 
     def choose(

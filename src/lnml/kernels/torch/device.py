@@ -12,6 +12,7 @@ from sklearn import get_config
 from threadpoolctl import threadpool_limits
 
 from lnml.core.text import memory_text
+from lnml.kernels.torch.replay import forget_pool
 
 # Share of the free memory that the tiles of one step may take, and the most that pays.
 TILE_SHARE = 0.1
@@ -92,6 +93,8 @@ def fit_session(device: torch.device, n_rows: Callable[[], int]) -> Iterator[Non
             held = torch.cuda.memory_allocated(device) - before
             message = out_of_memory(device, n_rows(), held, free_bytes(device), str(error))
             raise MemoryError(message) from error
+        finally:
+            forget_pool()
 
 
 @contextmanager

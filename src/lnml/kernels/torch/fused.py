@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
 # Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
-HINGE = {"PAIRS": 4, "COORDINATES": 64, "num_warps": 1}
-LAPLACIAN = {"PAIRS": 2, "num_warps": 1}
+HINGE = {"PAIRS": 8, "COORDINATES": 16, "num_warps": 2}
+LAPLACIAN = {"WORD": 32, "PAIRS": 2, "num_warps": 1}
 MOST_COORDINATES = 256
+# Triton loads 16 bytes at a time if widths are a multiple of this; few columns are not worth it.
+ALIGNMENT = 16
+LEAST_ALIGNED = 32
 # Columns whose passing entries are counted together; a count fits into a byte.
 BLOCK = 128
 # Bytes that a Lister takes for one pair: its bit, and its share of a count.
@@ -91,6 +94,14 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
         SLOTS=triton.next_power_of_2(table.shape[1]), PIECE=PIECE, **HINGE,
     )  # fmt: skip
     return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
+
+
+def aligned(values: torch.Tensor) -> torch.Tensor:
+    """Return rows with columns of zeros up to a width whose rows are loaded fastest."""
+    missing = -values.shape[1] % ALIGNMENT
+    if missing == 0 or values.shape[1] < LEAST_ALIGNED:
+        return values
+    return torch.nn.functional.pad(values, (0, missing))
 
 
 def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

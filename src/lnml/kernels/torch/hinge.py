@@ -14,6 +14,7 @@ from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import float64_zeros, to_numpy
 from lnml.kernels.torch.columns import device_gram, gram
 from lnml.kernels.torch.distances import pair_distances
+from lnml.kernels.torch.embedding import TorchEmbedding
 from lnml.kernels.torch.laplacian import laplacian
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
 from lnml.kernels.torch.working_set import TorchWorkingSet, n_slots
@@ -133,32 +134,44 @@ def hinge(
     if moment:
         # Joined first: that takes most memory, and the weights are not there yet.
         graph = working.joined.graph
-    if again and moment == "coordinates" and working.candidates.size <= MOST_REPLAYED:
+    few = working.candidates.size <= MOST_REPLAYED
+    if again and few and moment == "coordinates" and isinstance(embedding, TorchEmbedding):
         return _replayed(embedding, working, gamma, room)
-    triplets = Triplets.of(embedding.coordinates, working, room)
+    triplets = Triplets.of(_aligned(embedding.coordinates), working, room)
     sums, found = triplets.sums(gamma), None
     if moment:
         data = embedding.points.data
-        values = data if moment == "data" else triplets.z
-        moved = laplacian(graph, joint_weights(sums), values, room)
+        values, width = triplets.z, embedding.coordinates.shape[1]
+        if moment == "data":
+            values, width = _aligned(data), data.shape[1]
+        moved = laplacian(graph, joint_weights(sums), values, room)[:, :width]
         found = gram(moved, data, exact=moment == "data")
     smoothed, exact, slope_sum, n_active = sums.totals.tolist()
     return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
 
 
-def _replayed(embedding: Embedding, working: TorchWorkingSet, gamma: float, room: int) -> Hinge:
+def _replayed(
+    embedding: TorchEmbedding, working: TorchWorkingSet, gamma: float, room: int
+) -> Hinge:
     """Return sums and the moment of the coordinates, which a solver asks for again and again."""
+    data = embedding.points.data
 
-    def evaluate(z: torch.Tensor, data: torch.Tensor) -> torch.Tensor:
+    def evaluate(right: torch.Tensor) -> torch.Tensor:
+        z = _aligned(data @ right.T)
         sums = Triplets.of(z, working, room).sums(gamma)
-        moved = laplacian(working.joined.graph, joint_weights(sums), z, room)
+        moved = laplacian(working.joined.graph, joint_weights(sums), z, room)[:, : len(right)]
         return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])
 
-    z, data = embedding.coordinates, embedding.points.data
-    found = to_numpy(working.replay(evaluate, (z, data), (gamma, room)))
+    key = (gamma, room, data.data_ptr(), data.shape, data.dtype)
+    found = to_numpy(working.replay(evaluate, (embedding.right,), key))
     smoothed, exact, slope_sum, n_active = found[:4].tolist()
-    moment = found[4:].reshape(z.shape[1], data.shape[1])
+    moment = found[4:].reshape(embedding.right.shape)
     return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)
+
+
+def _aligned(values: torch.Tensor) -> torch.Tensor:
+    """Rows as the device loads them fastest: there may be columns of zeros behind."""
+    return fused.aligned(values) if fused.usable(values) else values
 
 
 def joint_weights(sums: HingeSums) -> torch.Tensor:

@@ -12,12 +12,14 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from lnml.core.pairs import round_ties
+from lnml.core.pairs import TooManyPairs, round_ties
+from lnml.core.points import Embedding
 from lnml.kernels.tiles import row_tiles
 from lnml.kernels.torch.basics import squared_norms, to_tensor
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import Passing, passing, scores_lister
-from lnml.kernels.torch.patterns import offsets_of
+from lnml.kernels.torch.patterns import TorchPattern, offsets_of
+from lnml.kernels.torch.search import Window, WindowSearch
 
 # More than the relative distance of two numbers that round_ties makes equal.
 _TIE_WIDTH = 2.0**-35
@@ -25,8 +27,48 @@ _TIE_WIDTH = 2.0**-35
 _SPARE = 8
 # Arrays of the size of a tile that live at the same time.
 _TILE_COPIES = 2
+# Rows in reach, in units of those that are wanted, that are sorted at most.
+_MOST_AGAIN = 16
 # Matrix products are fastest where the width is a multiple of this.
 _ALIGNMENT = 4
+
+
+def nearest_again(
+    embedding: Embedding, k: int, near: TorchPattern, room: int
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the k nearest other rows of its class for every row, given those at another metric.
+
+    They bound how far the nearest ones can be now. None if too many rows are in reach.
+    """
+    z, start = embedding.coordinates, embedding.points.class_start
+    n, known = z.shape[0], torch.full((z.shape[0], k), -1, dtype=torch.int64, device=z.device)
+    mine = torch.nonzero(near.slots < k)[:, 0]
+    known[near.rows[mine].long(), near.slots[mine]] = near.indices[mine].long()
+    rows = torch.arange(n, dtype=torch.int32, device=z.device)
+    seen = pair_distances(
+        z, rows.repeat_interleave(k), z, known.clamp(min=0).reshape(-1).int(), room
+    )
+    # Where a row has fewer partners, it looks at its whole class.
+    reach = torch.where(known >= 0, seen.reshape(n, k), torch.inf).amax(dim=1)
+    reach = (reach * (1.0 + _TIE_WIDTH)).clamp(min=torch.finfo(z.dtype).tiny)
+    radius = torch.nextafter(reach, torch.full_like(reach, torch.inf))
+    own = torch.stack([rows, rows + 1], dim=1).long()
+    windows = [Window((lo, hi), (lo, hi)) for lo, hi in pairwise(start.tolist()) if hi > lo]
+    try:
+        found = WindowSearch(z, radius.double(), own, room).run(windows, _MOST_AGAIN * k * n)
+    except TooManyPairs:
+        return None
+    exact = pair_distances(z, found.rows, z, found.indices, room)
+    exact = round_ties(exact.double())
+    order = torch.argsort(exact, stable=True)
+    order = order[torch.argsort(found.rows[order], stable=True)]
+    # Rows are still where they were: each list was sorted in its place.
+    kept = torch.nonzero(found.slots < k)[:, 0]
+    place = found.rows[kept].long(), found.slots[kept]
+    distances = torch.full((n, k), torch.inf, dtype=torch.float64, device=z.device)
+    columns = torch.full((n, k), -1, dtype=torch.int64, device=z.device)
+    distances[place], columns[place] = exact[order[kept]], found.indices[order[kept]].long()
+    return distances, columns
 
 
 class NearestSearch:

@@ -93,13 +93,21 @@ def _weights_of(weights, places, pair, last):
 
 
 @triton.jit
+def _lowest(bits):
+    """Position of the lowest bit of an int64 below 2^32: the exponent of a power of two."""
+    power = (bits & -bits).to(tl.float32)
+    return (power.to(tl.int32, bitcast=True) >> 23) - 127
+
+
+@triton.jit
 def laplacian(
     values, rows, starts, indptr, indices, places, weights, sums, width,
-    PIECE: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
+    PIECE: tl.constexpr, WORD: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
 ):  # fmt: skip
     """Sum of weight * (value of the row - value of its partner), for a piece of a row.
 
-    Pairs of weight zero, most of them, are not loaded.
+    Pairs of weight zero, most of them, are not loaded: of WORD pairs, the others are looked for
+    in a word of bits.
     """
     piece = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + piece)
@@ -108,15 +116,19 @@ def laplacian(
     found = tl.zeros((PAIRS, COORDINATES), dtype=tl.float64)
     first = tl.load(starts + piece)
     last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
-    all_weights = _weights_of(weights, places, first + tl.arange(0, PIECE), last)
-    # Nothing is left to do where all weights of the piece are zero.
-    end = tl.where(tl.max(tl.abs(all_weights), axis=0) > 0.0, last, first)
-    for start in range(first, end, PAIRS):
-        pair = start + tl.arange(0, PAIRS)
-        weight = _weights_of(weights, places, pair, last)
-        if tl.max(tl.abs(weight), axis=0) > 0.0:
+    bit = tl.full((WORD,), 1, dtype=tl.int64) << tl.arange(0, WORD)
+    for start in range(first, last, WORD):
+        some = _weights_of(weights, places, start + tl.arange(0, WORD), last)
+        used = tl.sum(tl.where(some != 0.0, bit, 0), axis=0)
+        while used != 0:
+            pair = tl.zeros((PAIRS,), dtype=tl.int64) + last
+            for which in tl.static_range(PAIRS):
+                at = tl.where(used != 0, start + _lowest(used), last)
+                pair = tl.where(tl.arange(0, PAIRS) == which, at, pair)
+                used = used & (used - 1)
+            weight = _weights_of(weights, places, pair, last)
             j = tl.load(indices + pair, mask=pair < last, other=0).to(tl.int64)
-            inside = (weight != 0.0)[:, None] & (k < width)[None, :]
+            inside = (pair < last)[:, None] & (k < width)[None, :]
             there = tl.load(values + j[:, None] * width + k[None, :], mask=inside, other=0.0)
             found += weight[:, None] * (here[None, :] - there).to(tl.float64)
     tl.store(sums + piece * width + k, tl.sum(found, axis=0), mask=k < width)

@@ -27,6 +27,11 @@ class Replay:
         self._inputs: tuple[torch.Tensor, ...] = ()
         self._output = torch.empty(0)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether operations are recorded now."""
+        return self._graph is not None and self._graph is not False
+
     def __call__(
         self, function: Function, given: tuple[torch.Tensor, ...], key: Hashable
     ) -> torch.Tensor:
@@ -53,24 +58,43 @@ class Replay:
     def _recorded(self, function: Function, given: tuple[torch.Tensor, ...]) -> Any:
         """Return the recorded operations, or False if they cannot be recorded."""
         device = given[0].device
-        here, aside = torch.cuda.current_stream(device), torch.cuda.Stream(device)
         self._inputs = tuple(each.clone() for each in given)
-        aside.wait_stream(here)
-        graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.stream(aside):
-                graph.capture_begin(_pool())
-                try:
-                    self._output = function(*self._inputs)
-                finally:
-                    graph.capture_end()
+            graph, self._output = _pool(device).record(lambda: function(*self._inputs))
         except RuntimeError:
             return False
-        here.wait_stream(aside)
         return graph
 
 
-@cache
-def _pool() -> Any:
-    """Memory that all recordings share: only one of them is repeated at a time."""
-    return torch.cuda.graph_pool_handle()
+class _Pool:
+    """Memory that all recordings share: only one of them is repeated at a time.
+
+    Torch refuses a pool that no recording uses any more, so that one of its own stays.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device, self._stream = device, torch.cuda.Stream(device)
+        self._handle = torch.cuda.graph_pool_handle()
+        self._first = self.record(lambda: torch.zeros(1, device=device))
+
+    def record(self, function: Callable[[], torch.Tensor]) -> tuple[Any, torch.Tensor]:
+        """Record what a function does, and return it with the output."""
+        here, graph = torch.cuda.current_stream(self._device), torch.cuda.CUDAGraph()
+        self._stream.wait_stream(here)
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(self._handle, capture_error_mode="thread_local")
+            try:
+                output = function()
+            finally:
+                graph.capture_end()
+        here.wait_stream(self._stream)
+        return graph, output
+
+
+# Kept while a fit runs.
+_pool = cache(_Pool)
+
+
+def forget_pool() -> None:
+    """Let go of the memory of recordings that are not used any more."""
+    _pool.cache_clear()
