@@ -25,6 +25,8 @@ from lnml.proofs.slopes import Slopes
 
 # Largest trace of metrics that a bound covers which does not hold for all metrics.
 LARGEST = 1e30
+# Slack that costs no more than this share of a bound is given to every check: its rounding differs.
+ROOM = 1e-15
 # A share of the slopes is this much below the one that seems to be feasible.
 CAUTION = 1e-9
 # A pair does not differ along a direction if it differs by less than this share of others.
@@ -147,7 +149,7 @@ def limited_bound(whole: Moment, share: float, total: float) -> Bound:
 
     ``whole`` is the dual matrix for a share of the slopes, whose sum is ``total``.
     """
-    slack = least_slack(whole.matrix, whole.error)
+    slack = max(least_slack(whole.matrix, whole.error), ROOM * share * total / LARGEST)
     value = (share * total - slack * LARGEST) * (1.0 - 4.0 * UNIT)
     return Bound(value, share, slack, LARGEST) if value > 0.0 else Bound(0.0, 0.0)
 
