@@ -3,7 +3,7 @@
 Dask starts its workers so that they return every freed piece of memory to the system at once.
 Tiles free and take the same buffers thousands of times, and each time the system clears them page
 by page: a fit takes a third more CPU seconds in that way (docs/cluster.md). While a fit runs, a
-worker keeps a few megabytes instead.
+worker keeps two megabytes instead.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _TRIM, _TRIM_VARIABLE = -1, "MALLOC_TRIM_THRESHOLD_"
 _MAP, _MAP_VARIABLE = -3, "MALLOC_MMAP_THRESHOLD_"
 _LEAST = 128 * 1024
 # Larger buffers come from the system, and go back to it at once.
-LARGEST_KEPT = 4 * 2**20
-MOST_KEPT = 8 * 2**20
+LARGEST_KEPT = 2**20
+MOST_KEPT = 2 * 2**20
 
 
 @cache
