@@ -26,6 +26,7 @@ class Work(Enum):
 
     DATA = "nothing else"
     CANDIDATES = "a working set of impostors"
+    MIXED_CANDIDATES = "the same, and slopes at several metrics"
     SOFTMAX = "sums over all pairs of rows, streamed"
     CLASS_SOFTMAX = "the same, and coordinates of all rows for each group of them"
     ROOTS = "sums over all pairs of rows in float64, streamed"
@@ -127,7 +128,7 @@ LEARNERS = (
         "lmnn",
         "large margin nearest neighbours",
         "lmnn.md",
-        Work.CANDIDATES,
+        Work.MIXED_CANDIDATES,
         "duality gap",
     ),
     Learner(
