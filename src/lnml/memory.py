@@ -48,8 +48,8 @@ TYPICAL_CLASSES = 10
 FOUND_BYTES = 12
 # A candidate that is kept: its number, and the bound of its distance.
 CANDIDATE_BYTES = 8
-# A pair in the buffers of a tile that looks for pairs, which double: row and impostor, with as
-# much room as there are pairs. The smaller buffers before take about as much as is copied.
+# A pair in the buffer of a tile of a search: row and impostor. A buffer doubles, so that it has
+# room for half as many pairs again, on average, and the one before is half as large: about twice 8.
 BUFFER_BYTES = 16
 # A triplet that acts, while a fit goes on: impostor, target and value of a multiplier, and of a
 # slope.
@@ -137,7 +137,8 @@ def estimate_memory(
         Where the fit runs. For a GPU, this estimates the memory of the GPU.
     data : tuple (X, y), optional
         The training data, for a fit on the CPU. With it, the impostors of some rows are counted
-        where the fit will begin. That takes about as long as one search of the fit.
+        where the fit will begin. That takes about as long as one search of the fit; for LNML, as
+        its first assignment.
 
     Returns
     -------
