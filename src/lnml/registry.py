@@ -1,8 +1,7 @@
 """Every method by name: what the command line, comparisons, tests and tables of methods read.
 
-A metric learner of this library is one line of ``LEARNERS``. A learner from outside
-registers a :class:`Method` under the entry point group ``lnml.methods`` (docs/contract.md).
-Nothing slow is imported before a method is made.
+A metric learner of this library is one line of ``LEARNERS``. One from outside registers a
+:class:`Method` as an entry point (docs/contract.md). Nothing slow is imported before it is made.
 """
 
 from __future__ import annotations
