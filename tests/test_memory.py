@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,7 +69,8 @@ def test_impostors_are_counted_where_the_data_are_given(estimator):
     assert not hasattr(estimator, "n_features_in_")
 
 
-def test_counted_impostors_are_those_of_the_first_search(monkeypatch):
+@pytest.mark.parametrize("estimator", [LMNN(), LNML(k_min=1, k_av=2, k_max=4)], ids=repr)
+def test_counted_impostors_are_those_of_the_first_search(monkeypatch, estimator):
     from lnml.objectives.triplet_task import TripletTask
 
     found, search = [], TripletTask.search
@@ -79,8 +81,24 @@ def test_counted_impostors_are_those_of_the_first_search(monkeypatch):
 
     X, y = overlapping(250)
     monkeypatch.setattr(TripletTask, "search", counted)
-    LMNN(max_iter=1, tol=0.5).fit(X, y)
-    assert memory._count_reach(LMNN(), X, y).pairs == found[0]
+    estimator.fit(X, y)
+    assert memory._count_reach(estimator, LMNN(), X, y).pairs == found[0]
+
+
+@pytest.mark.parametrize("estimator", [LMNN(), SupportVectorMetric()], ids=repr)
+def test_a_sample_takes_the_arrays_that_are_counted(estimator):
+    X, y = overlapping(2500)
+    task, _, components = memory._first_task(estimator, estimator, X, y)
+    components = task.to_conditioned(components)
+    task.best_scale(components)
+    tracemalloc.start()
+    try:
+        task.best_scale(components)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    said = memory._sample_bytes(2500, memory._count_reach(estimator, estimator, X, y))
+    assert 0.8 * said < taken < 1.25 * said
 
 
 @pytest.mark.parametrize(
@@ -172,7 +190,7 @@ def test_no_figure_for_data_that_cannot_be(arguments, message):
 
 def test_gradients_through_few_coordinates_take_sums_of_their_own():
     ranks = (None, 20, 19, 4)
-    whole, half, less, few = (estimate_memory(NCA(n_components=r), 2000, 40) for r in ranks)
+    whole, half, less, few = (estimate_memory(NCA(n_components=r), 8000, 40) for r in ranks)
     assert whole == half < few < less
 
 

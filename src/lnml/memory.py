@@ -9,8 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from lnml.core.checks import check_integer, kind_of
-from lnml.core.pairs import SLOPE_BYTES
-from lnml.estimators.coupled import coupled_base
+from lnml.estimators.coupled import coupled, coupled_base
 from lnml.estimators.lnml import LNML
 from lnml.estimators.lnml_cv import LNMLCV
 from lnml.estimators.validation import check_training_data
@@ -24,25 +23,55 @@ from lnml.solvers.path import MOST_WORK, scaled_start
 # because the proof at the end is.
 DATA_COPIES = 7
 NARROW_COPIES = 2
+# Sums over all pairs: sorted, conditioned, embedded, centred, laid out by columns, centred data,
+# the product with weights, and twice what becomes the gradient.
+SOFTMAX_COPIES = 9
+# Fits with impostors. While triplets are sampled for the scale of a start: sorted, conditioned and
+# embedded. In a search: the filter's coordinates, too, in float32. Later: sorted, conditioned,
+# embedded at two metrics, and either at a multiple of one or rotated, with a part for the axes.
+SAMPLE_COPIES = 3
+SEARCH_COPIES = 4
+LATER_COPIES = 6
 # Matrices of d x d: the history of a minimiser, and a proof. (measured, docs/performance.md)
 SQUARES = 40
+# For sums over all pairs, SciPy keeps twice 40 steps and five more, and a fit about 15.
+SOFTMAX_SQUARES = 100
 # Impostors within reach of a row, typical of real data, on the CPU and on a GPU.
 CANDIDATES_PER_ROW = 60
 GPU_CANDIDATES_PER_ROW = 100
-# Triplets of a row that act, typical of real data.
+# Triplets of a row that act, typical of real data, and those of its pairs within reach.
 ACTIVE_PER_ROW = 8
-# An impostor that does not act: its number and the weight zero.
-IDLE_BYTES = 12
-# Rows whose impostors are counted, if there are rows to count them in.
+LISTED_PER_ROW = 12
+# Classes of data that are not given.
+TYPICAL_CLASSES = 10
+# A pair that a search found: row and impostor in a list, and the impostor in the pattern.
+FOUND_BYTES = 12
+# A candidate that is kept: its number, and the bound of its distance.
+CANDIDATE_BYTES = 8
+# A pair in the buffer of a tile of a search: row and impostor. A buffer doubles, so that it has
+# room for half as many pairs again, on average, and the one before is half as large: about twice 8.
+BUFFER_BYTES = 16
+# A triplet that acts, while a fit goes on: impostor, target and value of a multiplier, and of a
+# slope.
+ACTIVE_BYTES = 32
+# In a proof: the multiplier; target, impostor and value of the dual point; and the keys of its
+# pairs, sorted, with their order, their places and what these are made from.
+PROOF_BYTES = 16 + 16 + 40
+# Where slopes of several metrics are mixed: multipliers of two more at least.
+MIXED_BYTES = PROOF_BYTES + 32
+# Rows whose impostors are counted, if there are rows to count them in, and ranges of rows.
 COUNTED_ROWS = 256
-# Tiles and buffers of one thread in a search for impostors, and what its allocator keeps.
-SEARCH_BYTES = 7 * 2**20
-# What the allocator keeps for one thread that sums roots.
-ROOT_BYTES = 2 * 2**20
+COUNTED_RANGES = 8
+# Arrays of as many numbers as there are sampled triplets, and as a proof lists at a time: in
+# :func:`lnml.proofs.objective.hinge_sum`.
+SAMPLE_ARRAYS = 2
+LISTED_ARRAYS = 7
 # Share of the arrays that groups of rows sum up which is touched, so that it takes memory.
 TOUCHED = 0.75
 # Blocks of pairs in a proof from differences, which some fits of few rows need.
 BLOCK_BYTES = 3 * 2**20
+# MCML needs it where the rounding of its first proof is too large, as it is with many columns.
+CAREFUL_COLUMNS = 50
 
 
 class _Reach(NamedTuple):
@@ -54,10 +83,23 @@ class _Reach(NamedTuple):
         Impostors that its first search finds.
     triplets : int
         Triplets with a hinge that is not zero.
+    listed : int
+        Triplets of the impostors that are within reach of the farthest target of their row.
+    targets : float
+        Target pairs of a row, on average.
+    fullest : float
+        Pairs that are found from one row, on average over the rows where these are most: a pair
+        is found from its first row.
+    largest_class : int
+        Rows of the largest class.
     """
 
     pairs: int
     triplets: int
+    listed: int
+    targets: float
+    fullest: float
+    largest_class: int
 
 
 def estimate_memory(
@@ -95,7 +137,8 @@ def estimate_memory(
         Where the fit runs. For a GPU, this estimates the memory of the GPU.
     data : tuple (X, y), optional
         The training data, for a fit on the CPU. With it, the impostors of some rows are counted
-        where the fit will begin. That takes about as long as one search of the fit.
+        where the fit will begin. That takes about as long as one search of the fit; for LNML, as
+        its first assignment.
 
     Returns
     -------
@@ -114,16 +157,27 @@ def estimate_memory(
     itemsize = _itemsize(dtype)
     if str(device) != "cpu":
         return _gpu_bytes(work, n, d, itemsize, str(device))
-    reach = _Reach(n * CANDIDATES_PER_ROW, n * ACTIVE_PER_ROW)
-    if data is not None and work is Work.CANDIDATES:
-        reach = _count_reach(clone(base), *_checked_data(data, (n, d)))
-    return data_bytes(n, d, itemsize) + _scratch_bytes(work, n, _rank(base, d), d, reach)
+    if work in (Work.CANDIDATES, Work.MIXED_CANDIDATES):
+        if data is None:
+            reach = _typical_reach(base, n)
+        else:
+            reach = _count_reach(estimator, clone(base), *_checked_data(data, (n, d)))
+        each = MIXED_BYTES if work is Work.MIXED_CANDIDATES else PROOF_BYTES
+        rounds = isinstance(estimator, LNML | LNMLCV)
+        return _impostor_bytes(reach, n, d, itemsize, each, rounds)
+    return _scratch_bytes(work, n, _rank(base, d), d, itemsize)
 
 
-def data_bytes(n: int, d: int, itemsize: int) -> int:
+def data_bytes(
+    n: int, d: int, itemsize: int, copies: int = DATA_COPIES, squares: int = SQUARES
+) -> int:
     """Bytes of what a fit on the CPU keeps of the data, and of small matrices."""
-    copies = NARROW_COPIES * itemsize + (DATA_COPIES - NARROW_COPIES) * 8
-    return n * d * copies + SQUARES * d * d * 8
+    return _copied_bytes(n, d, itemsize, copies) + squares * d * d * 8
+
+
+def _copied_bytes(n: int, d: int, itemsize: int, copies: int) -> int:
+    """Bytes of copies of the data alone."""
+    return n * d * (NARROW_COPIES * itemsize + (copies - NARROW_COPIES) * 8)
 
 
 def _checked_data(data: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
@@ -138,52 +192,131 @@ def _checked_data(data: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
     return data
 
 
-def _count_reach(base: Any, X: Any, y: Any) -> _Reach:
-    """Count what is within reach of some rows at the metric where a fit begins."""
+def _typical_reach(base: Any, n: int) -> _Reach:
+    """Return what is within reach of the rows of real data, about."""
+    return _Reach(
+        n * CANDIDATES_PER_ROW,
+        n * ACTIVE_PER_ROW,
+        n * LISTED_PER_ROW,
+        getattr(base, "n_neighbors", 1),
+        2.0 * CANDIDATES_PER_ROW,
+        -(-n // TYPICAL_CLASSES),
+    )
+
+
+def _first_task(estimator: Any, base: Any, X: Any, y: Any) -> tuple[Any, Any, np.ndarray]:
+    """Return what a fit solves first, its targets, and the components where it begins."""
     rows, kernels = check_training_data(base, X, y), get_kernels()
-    components = base.initial_components(rows.X, rows.codes)
-    training, targets = base._prepared(rows, kernels, None)
-    task = base.metric_problem(training).objective.task(targets)
+    if isinstance(estimator, LNML):
+        coupling = coupled(base, rows.X, rows.codes, kernels)
+        training, components = coupling.training, coupling.start
+        targets = coupling.first_targets(estimator._sizes())
+    else:
+        components = base.initial_components(rows.X, rows.codes)
+        training, targets = base._prepared(rows, kernels, None)
+    return base.metric_problem(training).objective.task(targets), targets, components
+
+
+def _count_reach(estimator: Any, base: Any, X: Any, y: Any) -> _Reach:
+    """Count what is within reach of some rows at the metric where a fit begins."""
+    task, targets, components = _first_task(estimator, base, X, y)
+    kernels = task.kernels
     z = kernels.embed(task.points, scaled_start(task, task.to_conditioned(components))).coordinates
     codes = task.points.row_class
-    chosen = np.random.default_rng(0).permutation(len(z))[:COUNTED_ROWS]
-    pairs = triplets = 0
-    for row in chosen:
+    chosen = np.sort(np.random.default_rng(0).permutation(len(z))[:COUNTED_ROWS])
+    pairs, met = np.zeros((2, chosen.size))
+    triplets = listed = 0
+    for place, row in enumerate(chosen):
         mine = targets.indices[targets.indptr[row] : targets.indptr[row + 1]]
         if not mine.size:
             continue
-        others = cdist(z[row : row + 1], z[codes != codes[row]], "sqeuclidean")[0]
+        impostors = np.flatnonzero(codes != codes[row])
+        others = cdist(z[row : row + 1], z[impostors], "sqeuclidean")[0]
         near = cdist(z[row : row + 1], z[mine], "sqeuclidean")[0]
         radius = FIRST_MARGIN * (near.max() + 1.0 + FIRST_SMOOTHING)
-        pairs += int(np.count_nonzero(others < radius))
+        pairs[place] = np.count_nonzero(others < radius)
+        # Both ways, if the impostor's radius is about the same.
+        met[place] = 2 * np.count_nonzero(others[impostors > row] < radius)
         triplets += sum(int(np.count_nonzero(others < 1.0 + each)) for each in near)
-    return _Reach(pairs * len(z) // chosen.size, triplets * len(z) // chosen.size)
+        listed += near.size * int(np.count_nonzero(others < 1.0 + near.max()))
+    all_pairs = int(pairs.sum())
+    all_pairs, triplets, listed = (
+        count * len(z) // chosen.size for count in (all_pairs, triplets, listed)
+    )
+    ranges = np.array_split(met, min(COUNTED_RANGES, met.size))
+    fullest = max(float(each.mean()) for each in ranges)
+    largest_class = int(task.points.class_sizes.max())
+    return _Reach(all_pairs, triplets, listed, targets.size / len(z), fullest, largest_class)
 
 
-def _scratch_bytes(work: Work, n: int, rank: int, d: int, reach: _Reach) -> int:
-    """Bytes that the kernels of the CPU take beside copies of the data."""
+def _impostor_bytes(
+    reach: _Reach, n: int, d: int, itemsize: int, proof_bytes: int, rounds: bool
+) -> int:
+    """Bytes of a fit with impostors: of the step that takes most, and of tiles.
+
+    ``proof_bytes`` are those of a triplet in a proof. With ``rounds``, a round looks for impostors
+    while those of the last one are kept.
+    """
+    # Imported here: numba takes a second to import.
+    from lnml.kernels.cpu.threads import pair_budget, slope_budget
+    from lnml.objectives.triplet_proof import AT_A_TIME
+
+    pairs, triplets = min(reach.pairs, pair_budget()), min(reach.triplets, slope_budget())
+    sampling = _copied_bytes(n, d, itemsize, SAMPLE_COPIES) + _sample_bytes(n, reach)
+    searching = _copied_bytes(n, d, itemsize, SEARCH_COPIES) + pairs * FOUND_BYTES
+    later = data_bytes(n, d, itemsize, LATER_COPIES)
+    solving = later + pairs * CANDIDATE_BYTES + triplets * ACTIVE_BYTES
+    listed = min(reach.listed, AT_A_TIME) * 8 * LISTED_ARRAYS
+    proving = later + triplets * proof_bytes + listed
+    again = later + pairs * (FOUND_BYTES + CANDIDATE_BYTES) if rounds else 0
+    return _tile_bytes(n, reach, pairs) + max(sampling, searching, solving, proving, again)
+
+
+def _tile_bytes(n: int, reach: _Reach, pairs: int) -> int:
+    """Bytes of the largest tiles of all threads, which keep that memory to the end of a fit."""
+    from lnml.kernels.cpu.nearest import tile_rows
+    from lnml.kernels.cpu.search import CACHED, TILE_ROWS
+    from lnml.kernels.cpu.threads import thread_count
+
+    largest = reach.largest_class
+    nearest = min(tile_rows(largest, 8), largest) * largest * 8
+    if n <= TILE_ROWS:
+        # One tile has no thread of its own: what it took is free again.
+        return nearest
+    found = min(int(TILE_ROWS * reach.fullest), pairs) * BUFFER_BYTES
+    return thread_count() * max(nearest, 4 * CACHED + found)
+
+
+def _sample_bytes(n: int, reach: _Reach) -> int:
+    """Bytes of the triplets that are sampled to find the scale of a start."""
+    from lnml.objectives.margins import SAMPLED_COLUMNS, SAMPLED_ROWS
+
+    pairs = min(SAMPLED_ROWS, n) * min(SAMPLED_COLUMNS, n)
+    apart = 1.0 - reach.largest_class / n
+    return int(pairs * 8 * (1.0 + SAMPLE_ARRAYS * reach.targets * apart))
+
+
+def _scratch_bytes(work: Work, n: int, rank: int, d: int, itemsize: int) -> int:
+    """Bytes of a fit with sums over all pairs, or with nothing but copies of the data."""
     # Imported here: numba takes a second to import.
     from lnml.kernels.cpu import pair_weights, roots
-    from lnml.kernels.cpu.search import TILE_COLUMNS, TILE_ROWS
-    from lnml.kernels.cpu.threads import pair_budget, slope_budget, thread_count
 
-    if work is Work.CANDIDATES:
-        pairs, triplets = min(reach.pairs, pair_budget()), min(reach.triplets, slope_budget())
-        # Few rows fill neither a tile nor its buffers.
-        filled = min(n / TILE_ROWS, 1.0) * min(n / TILE_COLUMNS, 1.0)
-        held = pairs * IDLE_BYTES + triplets * SLOPE_BYTES
-        return int(thread_count() * SEARCH_BYTES * filled) + held
+    kept = data_bytes(n, d, itemsize)
+    # The sums are free again before a proof.
+    proving = kept + (BLOCK_BYTES if n * n * rank * d < MOST_WORK[0] else 0)
     if work is Work.ROOTS:
-        return roots.scratch_bytes(n) + thread_count() * ROOT_BYTES
+        return max(kept + roots.scratch_bytes(n), proving)
+    sums = pair_weights.scratch_bytes(n)
     if work is Work.SOFTMAX:
-        return pair_weights.scratch_bytes(n)
+        sums += data_bytes(n, d, itemsize, SOFTMAX_COPIES, SOFTMAX_SQUARES)
+        return max(sums, proving) if d >= CAREFUL_COLUMNS else sums
     if work is Work.CLASS_SOFTMAX:
         groups = min(pair_weights.GROUPS, -(-n // pair_weights.BLOCK))
         # A gradient through the coordinates has sums of its own in each group.
         mirrored = groups * n * rank * 8 if 2 * rank < d else 0
-        blocks = BLOCK_BYTES if n * n * rank * d < MOST_WORK[0] else 0
-        return pair_weights.scratch_bytes(n) + int(TOUCHED * mirrored) + blocks
-    return 0
+        sums += data_bytes(n, d, itemsize, SOFTMAX_COPIES) + int(TOUCHED * mirrored)
+        return max(sums, proving)
+    return kept
 
 
 def _itemsize(dtype: Any) -> int:
@@ -241,7 +374,8 @@ def _gpu_bytes(work: Work, n: int, d: int, itemsize: int, device: str) -> int:
     except RuntimeError:
         # The GPU is elsewhere: a large one is assumed.
         room = torch_device.LARGEST_TILE
-    pairs = n * GPU_CANDIDATES_PER_ROW if work is Work.CANDIDATES else 0
+    impostors = work in (Work.CANDIDATES, Work.MIXED_CANDIDATES)
+    pairs = n * GPU_CANDIDATES_PER_ROW if impostors else 0
     tile = 2 * n * n * (8 if work is Work.ROOTS else itemsize)
     copies = DATA_COPIES * n * d * itemsize + 6 * d * d * 8
     return copies + pairs * torch_device.PAIR_BYTES + min(room, tile)

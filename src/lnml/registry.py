@@ -1,8 +1,7 @@
 """Every method by name: what the command line, comparisons, tests and tables of methods read.
 
-A metric learner of this library is one line of ``LEARNERS``. A learner from outside
-registers a :class:`Method` under the entry point group ``lnml.methods`` (docs/contract.md).
-Nothing slow is imported before a method is made.
+A metric learner of this library is one line of ``LEARNERS``. One from outside registers a
+:class:`Method` as an entry point (docs/contract.md). Nothing slow is imported before it is made.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ class Work(Enum):
 
     DATA = "nothing else"
     CANDIDATES = "a working set of impostors"
+    MIXED_CANDIDATES = "the same, and slopes at several metrics"
     SOFTMAX = "sums over all pairs of rows, streamed"
     CLASS_SOFTMAX = "the same, and coordinates of all rows for each group of them"
     ROOTS = "sums over all pairs of rows in float64, streamed"
@@ -127,7 +127,7 @@ LEARNERS = (
         "lmnn",
         "large margin nearest neighbours",
         "lmnn.md",
-        Work.CANDIDATES,
+        Work.MIXED_CANDIDATES,
         "duality gap",
     ),
     Learner(

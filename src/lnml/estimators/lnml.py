@@ -16,7 +16,7 @@ from lnml.estimators.base import (
 from lnml.estimators.coupled import CoupledEstimator, coupled, coupled_base
 from lnml.estimators.validation import check_training_data, refuse_unknown
 from lnml.kernels.protocol import Kernels
-from lnml.learning.assignment import check_sizes, warn_small_classes
+from lnml.learning.assignment import Sizes, check_sizes, warn_small_classes
 
 
 class LNML(CoupledEstimator):
@@ -151,7 +151,7 @@ class LNML(CoupledEstimator):
         base = coupled_base(self.estimator)
 
         def learn(kernels: Kernels, monitor: Monitor) -> Learned:
-            sizes = check_sizes(self.k_min, self.k_av, self.k_max)
+            sizes = self._sizes()
             tol = check_between("tol", self.tol, 0.0, 1.0)
             max_rounds = check_integer("max_rounds", self.max_rounds, 1)
             rows = check_training_data(self, X, y)
@@ -177,6 +177,10 @@ class LNML(CoupledEstimator):
             )
 
         return self._fit(X, learn)
+
+    def _sizes(self) -> Sizes:
+        """Return the sizes of the neighbourhoods, checked."""
+        return check_sizes(self.k_min, self.k_av, self.k_max)
 
     def _start(self, initial: np.ndarray, given: np.ndarray | None) -> np.ndarray:
         """Components of M0: given, of a warm start, or what the base estimator starts from."""

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from lnml.core.contract import MetricProblem
 from lnml.core.monitor import Monitor
+from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Partners
 from lnml.core.solution import Solution
 from lnml.kernels.training import TrainingSet
@@ -109,6 +110,12 @@ class Coupling:
             return choose_ranked(problem, training, ranking, sizes)
 
         return alternate(problem, assign, start, tol=tol, max_rounds=max_rounds, monitor=monitor)
+
+    def first_targets(self, sizes: Sizes) -> Neighborhoods:
+        """Return the neighbourhoods of least cost at the start, which the first round is given."""
+        problem, training = self.problem(sizes), self.training
+        ranking = rank_at_metric(problem, training, self.start, sizes.k_max)
+        return choose_ranked(problem, training, ranking, sizes).targets
 
     def target_costs(self, sizes: Sizes, found: Solution) -> sparse.csr_array:
         """Cost of every learned target pair at the learned metric, in the user's row numbers."""

@@ -263,16 +263,20 @@ class FrobeniusTask(TripletTask):
         sample = sample_margins(self, components)
         curvature = 2.0 * self.term.norm(components)
         weight = self.hinge_weight * sample.per_row * sample.all_rows
-        totals = weight * np.concatenate([[0.0], np.cumsum(sample.margins)])
         typical = float(np.abs(sample.margins).mean())
+        totals = np.zeros(sample.margins.size + 1)
+        np.cumsum(sample.margins, out=totals[1:])
+        totals *= weight
         if curvature == 0.0 or typical == 0.0:
             return 1.0
         if totals[-1] >= 0.0:
             return 1.0 / typical
 
+        rising = sample.margins[::-1]
+
         def slope(log_scale: float) -> float:
             # A triplet is active at t while margin > -1 / t; its slope there is its margin.
-            active = np.searchsorted(-sample.margins, np.exp(-log_scale))
+            active = rising.size - np.searchsorted(rising, -np.exp(-log_scale), side="right")
             return float(curvature * np.exp(log_scale) + totals[active])
 
         all_active = min(-1.0 / sample.margins[-1], -totals[-1] / curvature) / 2.0

@@ -204,7 +204,7 @@ class LMNNTask(TripletTask):
 
         It is the way down from the zero metric: the positive part of minus the slope there.
         """
-        if self.ridge == 0.0 or self._along_ray(components)[1].size:
+        if self.ridge == 0.0 or self._along_ray(components)[1] is not None:
             return components
         values, vectors = np.linalg.eigh(self.slope_at_zero())
         return (np.sqrt(np.maximum(-values, 0.0)) * vectors).T[: len(components)]
@@ -216,21 +216,26 @@ class LMNNTask(TripletTask):
         impostors is enough, since any multiple is a valid start.
         """
         margins, closing = self._along_ray(components)
-        if closing.size:
+        if closing is not None:
             # Beyond this t the triplet is inactive and the slope is positive.
-            return -1.0 / float(margins[closing[0]])
+            return -1.0 / float(margins[closing])
         # On the way down from the zero metric the first piece is the safe one.
         return -1.0 / float(margins[-1]) if self.ridge > 0.0 and margins[-1] < 0.0 else 1.0
 
-    def _along_ray(self, components: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Margins of a sample of triplets, largest first, and those up to which the slope falls."""
+    def _along_ray(self, components: np.ndarray) -> tuple[np.ndarray, int | None]:
+        """Margins of a sample of triplets, largest first, and the one up to which the slope falls.
+
+        None if there is none.
+        """
         sample = sample_margins(self, components)
         raw = components @ self.coordinates.matrix.T
         pull = sample.pull + self.ridge * float(np.vdot(raw, raw)) / sample.all_rows
         # A triplet is active at t while margin > -1 / t; its slope there is its margin.
-        push = self.hinge_weight * sample.per_row * np.cumsum(sample.margins)
-        slopes = (1.0 - self.hinge_weight) * pull + push
-        return sample.margins, np.flatnonzero((slopes <= 0) & (sample.margins < 0))
+        slopes = np.cumsum(sample.margins)
+        slopes *= self.hinge_weight * sample.per_row
+        slopes += (1.0 - self.hinge_weight) * pull
+        falls = (slopes <= 0) & (sample.margins < 0)
+        return sample.margins, int(falls.argmax()) if falls.any() else None
 
     def slope_at_zero(self) -> np.ndarray:
         """See :class:`lnml.objectives.trace.PenalisedTask`: all hinges act."""

@@ -8,6 +8,9 @@ import numpy as np
 
 from lnml.objectives.triplet_task import TripletTask
 
+# Rows and impostors that are looked at.
+SAMPLED_ROWS, SAMPLED_COLUMNS = 64, 2048
+
 
 class Sample(NamedTuple):
     """D_ij - D_il of a sample of triplets, and factors that scale sums up to all triplets.
@@ -39,7 +42,10 @@ def _squared_distances(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def sample_margins(
-    task: TripletTask, components: np.ndarray, n_rows: int = 64, n_columns: int = 2048
+    task: TripletTask,
+    components: np.ndarray,
+    n_rows: int = SAMPLED_ROWS,
+    n_columns: int = SAMPLED_COLUMNS,
 ) -> Sample:
     """Look at some rows and impostors: enough to find a scale to start from."""
     rng = np.random.default_rng(0)
@@ -64,13 +70,14 @@ def sample_margins(
     impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
     partners = [pairs.indices[pairs.indptr[row] : pairs.indptr[row + 1]] for row in rows]
     to_partners = kernels.rows(embedding, np.concatenate(partners))
-    own_row = np.repeat(np.arange(rows.size), [each.size for each in partners])
+    sizes = [each.size for each in partners]
+    own_row = np.repeat(np.arange(rows.size), sizes)
     own = np.square(from_rows[own_row] - to_partners).sum(axis=1)
-    found = [
-        (own[own_row == number][:, None] - beside[np.isfinite(beside)]).ravel()
-        for number, beside in enumerate(impostors)
-    ]
-    margins = np.sort(np.concatenate(found))[::-1]
-    return Sample(
-        margins, float(own.sum()), task.points.n_rows / columns.size, filled.size / rows.size
-    )
+    margins, filled_up = np.empty(int(np.isfinite(impostors).sum(axis=1) @ sizes)), 0
+    for number, beside in enumerate(impostors):
+        found = (own[own_row == number][:, None] - beside[np.isfinite(beside)]).ravel()
+        margins[filled_up : filled_up + found.size] = found
+        filled_up += found.size
+    margins.sort()
+    all_columns, all_rows = task.points.n_rows / columns.size, filled.size / rows.size
+    return Sample(margins[::-1], float(own.sum()), all_columns, all_rows)

@@ -21,6 +21,12 @@ _SEGMENT = 64
 _ORDER = 2.0**-48
 
 
+def tile_rows(n_references: int, itemsize: int) -> int:
+    """Return how many queries are multiplied with so many references at a time, if there are."""
+    rows = tile_budget() // (max(n_references, 1) * itemsize)
+    return min(max(rows, 16), 512)
+
+
 def nearest_in_ranges(
     queries: np.ndarray,
     query_start: np.ndarray,
@@ -43,8 +49,7 @@ def nearest_in_ranges(
     tiles = []
     for c in range(len(query_start) - 1):
         low, high = reference_start[c], reference_start[c + 1]
-        rows = tile_budget() // (max(high - low, 1) * references.itemsize)
-        rows = min(max(rows, 16), 512)
+        rows = tile_rows(high - low, references.itemsize)
         for lo, hi in row_tiles(query_start[c + 1] - query_start[c], rows):
             tiles.append((query_start[c] + lo, query_start[c] + hi, low, high))
 

@@ -36,7 +36,9 @@ GROUPS = 32
 
 def scratch_bytes(n_rows: int) -> int:
     """Bytes that the tiles of all threads and the sums of all groups take."""
-    return 8 * (min(thread_count(), GROUPS) * BLOCK * BLOCK + 2 * GROUPS * n_rows)
+    groups = min(GROUPS, -(-n_rows // BLOCK))
+    # Few rows fill neither a tile nor all groups.
+    return 8 * (min(thread_count(), groups) * min(n_rows, BLOCK) ** 2 + 2 * groups * n_rows)
 
 
 @njit(nogil=True, cache=True)
