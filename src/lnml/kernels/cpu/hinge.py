@@ -218,20 +218,15 @@ def _hinge_rows(
     With ``each``, nothing is summed, and every triplet that has a slope is written. Returns how
     many were written, or, if there was no room for some, how many there are; then the sums.
     """
-    used = 0
-    smoothed = 0.0
-    exact = 0.0
-    slope_sum = 0.0
-    n_active = 0
+    used = n_active = 0
+    smoothed = exact = slope_sum = 0.0
     screened = drift.shape[0] > 0
     for row in range(lo, hi):
         before = used
-        t0 = t_indptr[row]
-        t1 = t_indptr[row + 1]
+        t0, t1 = t_indptr[row], t_indptr[row + 1]
         reach = _reach(target_distances, t0, t1)
         limit = screen_limit(reach, drift, row, slack)
-        m = m_indptr[row]
-        m_end = m_indptr[row + 1]
+        m, m_end = m_indptr[row], m_indptr[row + 1]
         for c in range(c_indptr[row], c_indptr[row + 1]):
             impostor = np.int64(c_indices[c])
             while m < m_end and m_impostor[m] < impostor:
