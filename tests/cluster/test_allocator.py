@@ -54,5 +54,10 @@ def test_as_dask_starts_its_workers():
     assert after > 0.9 * before
 
 
+@pytest.mark.parametrize("asked", ["no number", "-5", str(2**70), "1e6"])
+def test_what_nobody_can_set_is_no_error(asked):
+    page_faults(MALLOC_TRIM_THRESHOLD_=asked, MALLOC_MMAP_THRESHOLD_=asked)
+
+
 def test_elsewhere_nothing_changes():
     assert max(page_faults()) < 2_000

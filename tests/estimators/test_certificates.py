@@ -13,6 +13,7 @@ from adversary import PATTERNS, large_columns, missing_values, problem, residual
 from referee import LEARNERS, fit, judge, learners_of, objective_error
 
 from lnml import LMNN
+from lnml.certificates import verify
 
 N_PROBLEMS, PER_CHUNK, N_LEARNERS = 300, 5, 3
 # A refusal is an answer, but not one to most questions.
@@ -133,3 +134,15 @@ def test_two_time_stamps(seed):
     direct = LMNN().fit(columns, y, target_neighbors=model.target_neighbors_)
     attained = objective.at(direct.components_ @ np.array([[1.0, 0.0], [-1.0, 1.0]]))
     assert model.objective_ <= 1.002 * max(attained.value, objective.floor)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_dual_matrix_of_zeros_holds(width, dtype):
+    # Every row has rows of its own class and of the other one in its place: no metric helps.
+    places = np.array(np.meshgrid(*[[0.0, 1.0]] * width)).reshape(width, -1).T
+    X, y = np.repeat(places, 8, axis=0).astype(dtype), np.tile([0, 1], 4 * len(places))
+    model = LMNN().fit(X, y)
+    found = verify(model.certificate(X, y), X, y)
+    assert found.holds, found.reason
+    assert found.gap < 1e-12

@@ -208,3 +208,27 @@ def test_partners_of_one_metric_help_with_those_of_the_next(device):
             found, wanted = (kernels.to_host(getattr(each, name)) for each in (again, anew))
             np.testing.assert_array_equal(found, wanted)
         near = again.pairs
+
+
+@pytest.mark.one_machine("a cluster looks for partners anew")
+def test_a_row_at_the_mean_keeps_its_partners(device):
+    # Its class has fewer rows than partners are asked for.
+    rows = np.array([[-2.0], [-1.0], [1.0], [2.0], [0.0], [3.0], [-3.0]])
+    kernels = get_kernels(device)
+    embedding = kernels.embed(kernels.points(rows, np.array([0, 4, 7])), np.eye(1))
+    first = kernels.partners(embedding, 3)
+    again = kernels.partners(embedding, 3, first.pairs)
+    for found in (first, again):
+        assert kernels.to_host(found.columns)[4].tolist() == [5, 6, -1]
+
+
+@pytest.mark.one_machine("a cluster looks for partners anew")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_known_partners_of_no_use(device, dtype):
+    rows = np.random.default_rng(3).standard_normal((12, 2)).astype(dtype)
+    kernels = get_kernels(device)
+    embedding = kernels.embed(kernels.points(rows, np.array([0, 7, 12])), np.eye(2))
+    # One for each row, where three are asked for.
+    few = kernels.partners(embedding, 1).pairs
+    wanted, found = kernels.partners(embedding, 3), kernels.partners(embedding, 3, few)
+    np.testing.assert_array_equal(*(kernels.to_host(each.columns) for each in (found, wanted)))

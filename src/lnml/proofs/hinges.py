@@ -132,8 +132,11 @@ def pull_bound(pull: Moment, push: Moment, pull_weight: float, total: float) -> 
     weighted = pull.times(pull_weight)
     whole = weighted.plus(push)
     least = least_eigenvalue(whole.matrix, whole.error)
-    if least >= 0.0:
+    if least > 0.0:
         return Bound(total)
+    if least == 0.0:
+        # A matrix of zeros: a check, with its own rounding, needs some slack.
+        return limited_bound(whole, 1.0, total)
     pulled = max(least_eigenvalue(weighted.matrix, weighted.error), 0.0) * (1.0 - 4.0 * UNIT)
     share = pulled / (pulled - least) * (1.0 - 8.0 * UNIT) if pulled > 0.0 else 0.0
     best = Bound(share * total * (1.0 - 4.0 * UNIT), share)

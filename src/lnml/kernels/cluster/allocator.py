@@ -18,6 +18,7 @@ from functools import cache
 _TRIM, _TRIM_VARIABLE = -1, "MALLOC_TRIM_THRESHOLD_"
 _MAP, _MAP_VARIABLE = -3, "MALLOC_MMAP_THRESHOLD_"
 _LEAST = 128 * 1024
+_LARGEST = 2**31 - 1
 # Larger buffers come from the system, and go back to it at once.
 LARGEST_KEPT = 2**20
 MOST_KEPT = 2 * 2**20
@@ -56,6 +57,6 @@ def return_memory() -> None:
 def _given(variable: str) -> int:
     """Return the number that the environment asks for, or the usual one."""
     try:
-        return int(os.environ.get(variable, _LEAST))
+        return min(max(int(os.environ.get(variable, _LEAST)), 0), _LARGEST)
     except ValueError:
         return _LEAST

@@ -60,7 +60,8 @@ class Grid:
         A bound of zero is that of zeros, for which any grid will do.
         """
         bound = np.where(np.isfinite(log_bound), log_bound, 0.0)
-        coarse = np.maximum(np.ceil(bound).astype(np.int64) + 1 - _BITS, _LEAST_EXPONENT)
+        # Twice the bound: its logarithm was rounded.
+        coarse = np.maximum(np.ceil(bound).astype(np.int64) + 2 - _BITS, _LEAST_EXPONENT)
         fine = coarse + ceil(log2(max(n_terms, 1))) - _BITS
         return cls(coarse, np.maximum(fine, _LEAST_EXPONENT))
 

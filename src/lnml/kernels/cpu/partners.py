@@ -46,7 +46,7 @@ def _within_known(embedding: Embedding, k: int, near: Pattern) -> Found:
     z, n = embedding.coordinates, embedding.points.n_rows
     # Distances that are equal after rounding must all be seen, those of zero, too.
     reach = row_maximum(pair_lengths(z, z, near), near)
-    radius = reach * (1.0 + TIE_WIDTH) + np.finfo(np.float64).tiny
+    radius = reach * (1.0 + TIE_WIDTH) + np.finfo(z.dtype).tiny
     pairs = same_class(embedding, radius, MOST_PER_PARTNER * k * n)
     distances, columns = np.full((n, k), np.inf), np.full((n, k), -1, dtype=np.int64)
     run_tiles(

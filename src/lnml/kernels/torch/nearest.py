@@ -38,18 +38,22 @@ def nearest_again(
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return the k nearest other rows of its class for every row, given those at another metric.
 
-    They bound how far the nearest ones can be now. None if too many rows are in reach.
+    They bound how far the nearest ones can be now. None if too many rows are in reach, or if some
+    row has fewer of them than its class has.
     """
     z, start = embedding.coordinates, embedding.points.class_start
     n, known = z.shape[0], torch.full((z.shape[0], k), -1, dtype=torch.int64, device=z.device)
+    sizes = np.diff(start)
+    all_of_them = to_tensor(np.repeat(np.minimum(sizes - 1, k), sizes), z.device)
+    if not bool((near.sizes.clamp(max=k) == all_of_them).all()):
+        return None
     mine = torch.nonzero(near.slots < k)[:, 0]
     known[near.rows[mine].long(), near.slots[mine]] = near.indices[mine].long()
     rows = torch.arange(n, dtype=torch.int32, device=z.device)
     seen = pair_distances(
         z, rows.repeat_interleave(k), z, known.clamp(min=0).reshape(-1).int(), room
     )
-    # Where a row has fewer partners, it looks at its whole class.
-    reach = torch.where(known >= 0, seen.reshape(n, k), torch.inf).amax(dim=1)
+    reach = torch.where(known >= 0, seen.reshape(n, k), 0.0).amax(dim=1)
     reach = (reach * (1.0 + _TIE_WIDTH)).clamp(min=torch.finfo(z.dtype).tiny)
     radius = torch.nextafter(reach, torch.full_like(reach, torch.inf))
     own = torch.stack([rows, rows + 1], dim=1).long()
