@@ -44,9 +44,10 @@ def nearest_of_class(embedding: Embedding, k: int, near: Pattern | None) -> Foun
 def _within_known(embedding: Embedding, k: int, near: Pattern) -> Found:
     """Return the k nearest rows, none of which is farther than the known ones."""
     z, n = embedding.coordinates, embedding.points.n_rows
-    # Distances that are equal after rounding must all be seen, those of zero, too.
-    reach = row_maximum(pair_lengths(z, z, near), near)
-    radius = reach * (1.0 + TIE_WIDTH) + np.finfo(z.dtype).tiny
+    # Distances that are equal after rounding must all be seen, those of zero and those that are
+    # so small that their squares have no digits, too.
+    reach, kind = row_maximum(pair_lengths(z, z, near), near), np.finfo(z.dtype)
+    radius = np.maximum(reach * (1.0 + TIE_WIDTH), float(kind.tiny) / float(kind.eps))
     pairs = same_class(embedding, radius, MOST_PER_PARTNER * k * n)
     distances, columns = np.full((n, k), np.inf), np.full((n, k), -1, dtype=np.int64)
     run_tiles(

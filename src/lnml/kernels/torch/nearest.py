@@ -54,7 +54,9 @@ def nearest_again(
         z, rows.repeat_interleave(k), z, known.clamp(min=0).reshape(-1).int(), room
     )
     reach = torch.where(known >= 0, seen.reshape(n, k), 0.0).amax(dim=1)
-    reach = (reach * (1.0 + _TIE_WIDTH)).clamp(min=torch.finfo(z.dtype).tiny)
+    kind = torch.finfo(z.dtype)
+    # Squares of smaller distances have no digits.
+    reach = (reach * (1.0 + _TIE_WIDTH)).clamp(min=kind.tiny / kind.eps)
     radius = torch.nextafter(reach, torch.full_like(reach, torch.inf))
     own = torch.stack([rows, rows + 1], dim=1).long()
     windows = [Window((lo, hi), (lo, hi)) for lo, hi in pairwise(start.tolist()) if hi > lo]
