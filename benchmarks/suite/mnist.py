@@ -14,9 +14,9 @@ from suite.scale import Scale
 TOL = 1e-2
 SIZES = (1, 3, 5)
 LIMITS = {
-    "search": ("one exact impostor search at the identity, in passes", 0.45),
-    "lmnn": ("LMNN to a certified gap of 1e-2, in passes", 12.0),
-    "lnml": ("LN-LMNN (3, 3, 3), all its rounds, in passes", 35.0),
+    "search": ("one exact impostor search at the identity, in passes", 0.22),
+    "lmnn": ("LMNN to a certified gap of 1e-2, in passes", 3.5),
+    "lnml": ("LN-LMNN (3, 3, 3), all its rounds, in passes", 16.0),
     "assign": ("one assignment step with its searches, in passes", 2.0),
     "memory": ("peak memory above the data, in MB", 1500.0),
 }
