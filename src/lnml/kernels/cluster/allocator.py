@@ -2,7 +2,7 @@
 
 Dask starts its workers so that they return every freed piece of memory to the system at once.
 Tiles free and take the same buffers thousands of times, and each time the system clears them page
-by page: a fit takes a third more CPU seconds in that way (docs/cluster.md). While a fit runs, a
+by page: a fit takes a quarter more CPU seconds in that way (docs/cluster.md). While a fit runs, a
 worker keeps two megabytes instead.
 """
 
