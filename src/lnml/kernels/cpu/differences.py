@@ -9,9 +9,9 @@ gathers its own sums: no n x n array, and nothing depends on the number of threa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lnml.core.points import Embedding, Points
+from lnml.kernels.cpu.compiling import helper, loop
 from lnml.kernels.cpu.distances import squared_distance
 from lnml.kernels.cpu.products import gram
 from lnml.kernels.cpu.threads import run_tiles
@@ -100,7 +100,7 @@ class DifferenceSoftmax:
         return 0.5 * (found + found.T) if full else found
 
 
-@njit(nogil=True, cache=True)
+@helper()
 def _squares(z, row, first, out):
     """Squared distances of a row from those that begin at ``first``; infinite from itself."""
     here = z[row].astype(np.float64)
@@ -110,7 +110,7 @@ def _squares(z, row, first, out):
         out[row - first] = np.inf
 
 
-@njit(nogil=True, cache=True)
+@helper()
 def _add_differences(weights, values, row, first, out):
     """Add weight * (value of the row - value of its partner), for partners from ``first`` on."""
     here = values[row].astype(np.float64)
@@ -121,7 +121,7 @@ def _add_differences(weights, values, row, first, out):
                 out[k] += weight * (here[k] - values[first + j, k])
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _add_totals(z, ranges, tile, nearest, totals):
     """Least squared distances of some rows; sums of exp(least - D) over both kinds of partners."""
     start, end = ranges
@@ -138,7 +138,7 @@ def _add_totals(z, ranges, tile, nearest, totals):
             totals[kind, i] += np.exp(least - squares[j])
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _add_weighted(z, ranges, factors, nearest, values, tile, moved):
     """Add Lap(S) @ values of some rows, S_ij = factor_i exp(least_i - D_ij) + the same of j."""
     start, end = ranges
@@ -157,7 +157,7 @@ def _add_weighted(z, ranges, factors, nearest, values, tile, moved):
             _add_differences(weights, values, i, first, moved[i])
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _add_roots(z, ranges, floor, values, tile, moved):
     """Add Lap(W) @ values of some rows, W_il = 1 / (2 sqrt(D_il)); return the sum of the roots."""
     start, end = ranges

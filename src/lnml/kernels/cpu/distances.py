@@ -1,9 +1,9 @@
 """Squared distances, rounded so that those equal in exact arithmetic compare equal."""
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import TIE_SPLIT
+from lnml.kernels.cpu.compiling import helper, inlined, loop
 
 # Reassociation lets the compiler use vector instructions; NaN and inf keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
@@ -11,7 +11,7 @@ FAST = {"reassoc", "contract", "nsz"}
 _SPLIT = TIE_SPLIT
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@helper(fastmath=FAST)
 def squared_distance(a, b):
     """Sum of squared differences of two vectors, without cancellation."""
     total = a[0] * a[0] * 0
@@ -21,7 +21,7 @@ def squared_distance(a, b):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@helper(fastmath=FAST)
 def row_distance(a, i, b, j):
     """Do the same for row i of one matrix and row j of another.
 
@@ -34,7 +34,7 @@ def row_distance(a, i, b, j):
     return total
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def round_tie(value):
     """Round a float64 to 37 significant bits (Veltkamp's splitting).
 
@@ -46,7 +46,7 @@ def round_tie(value):
     return scaled - (scaled - value)
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def pattern_distances(coordinates, others, indptr, indices, lo, hi, out):
     """Squared distances of the pairs of rows lo..hi of a pattern; partners are among the others."""
     for i in range(lo, hi):

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from lnml.kernels.cpu.compiling import helper
 
 # No reassociation: it would cancel the magic number.
 EXACT_ORDER = {"contract", "nsz", "nnan"}
@@ -48,7 +50,7 @@ def _constants(name: str, n_bits: int, degree: int) -> PowerConstants:
 CONSTANTS = {"float64": _constants("float64", 52, 9), "float32": _constants("float32", 23, 6)}
 
 
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+@helper(fastmath=EXACT_ORDER)
 def shifted_power(t, constants):
     """2**(t + SHIFT), t being clipped to LOWEST..0 first; with the CONSTANTS of its type."""
     t = max(min(t, constants.highest), constants.lowest)

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Hinge, Multipliers, Pattern, WorkingSet
 from lnml.core.points import Embedding
+from lnml.kernels.cpu.compiling import inlined, loop
 from lnml.kernels.cpu.distances import pattern_distances, row_distance
 from lnml.kernels.cpu.laplacian import Weighted
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
@@ -207,7 +207,7 @@ def slopes(
     return Multipliers(np.cumsum(counts), impostor, slot, value)
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _hinge_rows(
     z, others, t_indptr, target_distances, c_indptr, c_indices, gamma, m_indptr, m_impostor,
     m_slot, m_value, lo, hi, roots, drift, other_drift, slack, each, target_weights, target_hinge,
@@ -274,7 +274,7 @@ def _hinge_rows(
     return used, smoothed, exact, slope_sum, n_active
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _reach(target_distances, t0, t1):
     """Largest squared distance of some targets; -inf if there are none."""
     reach = -np.inf
@@ -283,7 +283,7 @@ def _reach(target_distances, t0, t1):
     return reach
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _slope(h, previous, gamma):
     """Maximiser over a in [0, 1] of a*h - gamma/2 (a - previous)^2."""
     if gamma > 0.0:

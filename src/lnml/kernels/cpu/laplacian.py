@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Edge, EdgeScatter, Pattern
 from lnml.core.points import Points
+from lnml.kernels.cpu.compiling import loop
 from lnml.kernels.cpu.threads import each_tile
 from lnml.kernels.tiles import row_tiles
 
@@ -149,50 +149,50 @@ def edge_weights(edge: Edge, points: Points) -> np.ndarray:
 def _both_ways(edges: list[Weighted], sizes: list[int]) -> list[Graph]:
     """List the pairs of every row, met from either end, for blocks of some sizes."""
     counts = [np.zeros(size + 1, dtype=np.int64) for size in sizes]
+    nothing = np.empty(0, np.int32), np.empty(0)
     for pairs, weights, block, other in edges:
-        _count(pairs.indptr, pairs.indices, weights, counts[block], counts[other])
+        _list_pairs(
+            pairs.indptr, pairs.indices, weights, False,
+            counts[block][1:], *nothing, counts[other][1:], *nothing,
+        )  # fmt: skip
     graphs = []
     for count in counts:
         indptr = np.cumsum(count)
         graphs.append(Graph(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1])))
     places = [graph.indptr[:-1].copy() for graph in graphs]
     for pairs, weights, block, other in edges:
-        _fill(
-            pairs.indptr, pairs.indices, weights,
+        _list_pairs(
+            pairs.indptr, pairs.indices, weights, True,
             places[block], graphs[block].indices, graphs[block].weights,
             places[other], graphs[other].indices, graphs[other].weights,
         )  # fmt: skip
     return graphs
 
 
-@njit(nogil=True, cache=True)
-def _count(indptr, indices, weights, counts, other_counts):
-    for i in range(indptr.shape[0] - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            if weights[e] != 0.0:
-                counts[i + 1] += 1
-                other_counts[indices[e] + 1] += 1
-
-
-@njit(nogil=True, cache=True)
-def _fill(
-    indptr, indices, weights, place, out_indices, out_weights, other_place, other_indices,
+@loop()
+def _list_pairs(
+    indptr, indices, weights, write, place, out_indices, out_weights, other_place, other_indices,
     other_weights,
 ):  # fmt: skip
-    """Write each pair into the lists of both its rows, which may be the same lists."""
+    """Write each pair into the lists of both its rows, which may be the same lists, or count them.
+
+    Places move on by one for each pair. Pairs of weight zero are left out.
+    """
     for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
             if weights[e] != 0.0:
                 j = indices[e]
-                out_indices[place[i]] = j
-                out_weights[place[i]] = weights[e]
+                if write:
+                    out_indices[place[i]] = j
+                    out_weights[place[i]] = weights[e]
                 place[i] += 1
-                other_indices[other_place[j]] = i
-                other_weights[other_place[j]] = weights[e]
+                if write:
+                    other_indices[other_place[j]] = i
+                    other_weights[other_place[j]] = weights[e]
                 other_place[j] += 1
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@loop(fastmath={"reassoc", "contract", "nsz"})
 def _gather(indptr, indices, weights, own, other, rows, total, out):
     """Sum weight * (own_i - other_j) over the pairs of some rows; ``total`` is room for a sum."""
     width = own.shape[1]
@@ -209,7 +209,7 @@ def _gather(indptr, indices, weights, own, other, rows, total, out):
             out[a, k] = total[k]
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@loop(fastmath={"reassoc", "contract", "nsz"})
 def _gather_sizes(indptr, indices, weights, own, other, lo, hi, moved, sizes, squares):
     """Sum weight * v, its size and |weight| * v^2 over the edges of rows lo..hi, in float64."""
     for i in range(lo, hi):

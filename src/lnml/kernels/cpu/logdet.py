@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lnml.kernels.cpu.compiling import loop
 from lnml.kernels.cpu.distances import FAST
 
 # Constraints whose projections are gathered into one matrix product.
@@ -41,7 +41,7 @@ def project_in_turn(
             metric += moved.T @ (change @ moved)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@loop(fastmath=FAST)
 def _project_block(products, similar, gamma, tightness, least, change):
     """Project onto the constraints of a block; whether the metric N was changed.
 

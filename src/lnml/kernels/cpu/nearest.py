@@ -7,8 +7,8 @@ computed from differences.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lnml.kernels.cpu.compiling import inlined, loop
 from lnml.kernels.cpu.distances import round_tie, row_distance
 from lnml.kernels.cpu.threads import run_tiles, tile_budget
 from lnml.kernels.tiles import row_tiles
@@ -71,7 +71,7 @@ def _squares(rows: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows).astype(np.float64)
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _select(
     products, own_norms, norms, queries, references, lo, low, exclude_self, slack, upper,
     distances, indices,
@@ -84,38 +84,33 @@ def _select(
         norm = own_norms[a]
         for p in range(k):
             upper[p] = np.inf
-        for first in range(0, n_references, _SEGMENT):
-            end = min(first + _SEGMENT, n_references)
-            limit = upper[k - 1] - norm * (1.0 + slack)
-            if not _any_below(products, a, norms, first, end, 1.0 + slack, limit):
-                continue
-            for j in range(first, end):
-                if exclude_self and low + j == i:
+        # First for a bound of the k-th distance, then for all rows that may be within it.
+        for scan in range(2):
+            share = 1.0 + slack if scan == 0 else 1.0 - slack - _ORDER
+            for first in range(0, n_references, _SEGMENT):
+                end = min(first + _SEGMENT, n_references)
+                # Distances that are equal after rounding must all be seen.
+                limit = upper[k - 1] * (1.0 if scan == 0 else 1.0 + TIE_WIDTH)
+                if not _any_below(products, a, norms, first, end, share, limit - norm * share):
                     continue
-                bound = (norm + norms[j]) * (1.0 + slack) - 2.0 * products[a, j]
-                if bound < upper[k - 1]:
-                    p = k - 1
-                    while p > 0 and upper[p - 1] > bound:
-                        upper[p] = upper[p - 1]
-                        p -= 1
-                    upper[p] = bound
-        # Distances that are equal after rounding must all be seen.
-        limit = upper[k - 1] * (1.0 + TIE_WIDTH)
-        share = 1.0 - slack - _ORDER
-        for first in range(0, n_references, _SEGMENT):
-            end = min(first + _SEGMENT, n_references)
-            if not _any_below(products, a, norms, first, end, share, limit - norm * share):
-                continue
-            for j in range(first, end):
-                if exclude_self and low + j == i:
-                    continue
-                if (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
-                    continue
-                exact = round_tie(np.float64(row_distance(queries, i, references, low + j)))
-                insert(distances, indices, i, exact, low + j)
+                for j in range(first, end):
+                    if exclude_self and low + j == i:
+                        continue
+                    if scan == 1:
+                        if not (norm + norms[j]) * (1.0 - slack) - 2.0 * products[a, j] > limit:
+                            exact = np.float64(row_distance(queries, i, references, low + j))
+                            insert(distances, indices, i, round_tie(exact), low + j)
+                        continue
+                    bound = (norm + norms[j]) * share - 2.0 * products[a, j]
+                    if bound < upper[k - 1]:
+                        p = k - 1
+                        while p > 0 and upper[p - 1] > bound:
+                            upper[p] = upper[p - 1]
+                            p -= 1
+                        upper[p] = bound
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _any_below(products, row, norms, first, end, share, limit):
     """Whether some of share * norm - 2 * product are not above a limit.
 
@@ -127,7 +122,7 @@ def _any_below(products, row, norms, first, end, share, limit):
     return found
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def insert(distances, indices, row, value, index):
     """Insert into a sorted row; indices arrive in rising order, so ties keep it."""
     p = distances.shape[1] - 1

@@ -22,8 +22,8 @@ group : int
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lnml.kernels.cpu.compiling import helper, loop
 from lnml.kernels.cpu.exponential import EXACT_ORDER, shifted_power
 from lnml.kernels.cpu.threads import thread_count
 
@@ -41,7 +41,7 @@ def scratch_bytes(n_rows: int) -> int:
     return 8 * (min(thread_count(), groups) * min(n_rows, BLOCK) ** 2 + 2 * groups * n_rows)
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def add_totals(rows, window, constants, group, totals):
     """Add the weight of each pair to the totals of both its rows.
 
@@ -79,7 +79,7 @@ def add_totals(rows, window, constants, group, totals):
                 _add(totals[kind, lo:hi], column_sums[kind])
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def add_products(rows, window, constants, group, factors, values, degree, product, mirrored):
     """Add sums with the symmetric S_ij = (factor_i + factor_j) times the weight of the pair.
 
@@ -123,14 +123,14 @@ def add_products(rows, window, constants, group, factors, values, degree, produc
 
 
 # Loops: sums of whole arrays take seconds to compile, once for each type.
-@njit(nogil=True, cache=True)
+@helper()
 def _add(total, values):
     """Add values (m,) to a total."""
     for i in range(values.size):
         total[i] += values[i]
 
 
-@njit(nogil=True, cache=True)
+@helper()
 def _add_rows(total, values):
     """Add values (m, r) to a total."""
     for i in range(values.shape[0]):
@@ -138,7 +138,7 @@ def _add_rows(total, values):
             total[i, j] += values[i, j]
 
 
-@njit(nogil=True, cache=True)
+@helper()
 def _inner_products(z, columns, first, last, lo, hi, room):
     """Twice the inner products of rows first..last and lo..hi; minus infinity unless i < j."""
     r = z.shape[1]
@@ -151,7 +151,7 @@ def _inner_products(z, columns, first, last, lo, hi, room):
     return tile
 
 
-@njit(nogil=True, cache=True)
+@helper()
 def _pieces(own_first, own_end, first, last, lo, hi):
     """Cut a tile into pieces whose pairs are of one class (kind -1) or of two (kind 0).
 
@@ -175,7 +175,7 @@ def _pieces(own_first, own_end, first, last, lo, hi):
     return pieces[:count]
 
 
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+@helper(fastmath=EXACT_ORDER)
 def _weigh(tile, span, row_norms, column_norms, constants, column_sums):
     """Turn the inner products of some columns into weights; add them to ``column_sums``."""
     for i in range(row_norms.size):
@@ -186,7 +186,7 @@ def _weigh(tile, span, row_norms, column_norms, constants, column_sums):
             column_sums[j] += row[j]
 
 
-@njit(nogil=True, cache=True, fastmath=EXACT_ORDER)
+@helper(fastmath=EXACT_ORDER)
 def _mix(tile, span, row_norms, column_norms, constants, row_factors, column_factors, column_sums):
     """Turn the inner products of some columns into S_ij; add them to ``column_sums``."""
     for i in range(row_norms.size):

@@ -7,10 +7,10 @@ it is found by the filter of the impostor search, over few coordinates and each 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Pattern, TooManyPairs
 from lnml.core.points import Embedding
+from lnml.kernels.cpu.compiling import loop
 from lnml.kernels.cpu.distances import round_tie, row_distance
 from lnml.kernels.cpu.hinge import pair_lengths
 from lnml.kernels.cpu.nearest import TIE_WIDTH, insert, nearest_in_ranges
@@ -57,7 +57,7 @@ def _within_known(embedding: Embedding, k: int, near: Pattern) -> Found:
     return distances, columns
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _take_nearest(z, indptr, indices, lo, hi, distances, columns):
     """Fill rows lo..hi of the result from lists of rows that hold the nearest."""
     for i in range(lo, hi):

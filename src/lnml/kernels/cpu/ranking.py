@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from lnml.core.pairs import Ranked
+from lnml.kernels.cpu.compiling import helper, loop
 
 
 def rank_dense(costs: Any, distances: Any, codes: np.ndarray, k_max: int) -> Ranked:
@@ -63,7 +63,7 @@ def _check_finite(finite: bool) -> None:
         )
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _rank_dense(costs, ties, has_ties, members, class_start, columns, best, best_ties):
     """Fill the three arrays of a Ranked; False if a cost was not finite."""
     finite = True
@@ -81,7 +81,7 @@ def _rank_dense(costs, ties, has_ties, members, class_start, columns, best, best
     return finite
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _rank_sparse(indptr, indices, costs, ties, has_ties, codes, columns, best, best_ties):
     """Fill the three arrays of a Ranked; whether all pairs are allowed, all costs finite."""
     allowed = finite = True
@@ -98,7 +98,7 @@ def _rank_sparse(indptr, indices, costs, ties, has_ties, codes, columns, best, b
     return allowed, finite
 
 
-@njit(nogil=True, cache=True)
+@helper()
 def _insert(columns, costs, ties, column, cost, tie):
     """Keep the cheapest of a row in order, columns coming in ascending order; return the last."""
     place = columns.size

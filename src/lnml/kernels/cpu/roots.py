@@ -7,10 +7,10 @@ rows after the end of its class.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lnml.core.points import Embedding, Points
 from lnml.kernels.cpu import differences
+from lnml.kernels.cpu.compiling import helper, loop
 from lnml.kernels.cpu.distances import FAST, squared_distance
 from lnml.kernels.cpu.products import centred, gram
 from lnml.kernels.cpu.threads import run_tiles
@@ -92,7 +92,7 @@ def _groups(n_rows: int) -> list[list[Block]]:
     return [blocks[g::GROUPS] for g in range(min(GROUPS, len(blocks)))]
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _sum_block(rows, first_partner, block, limits, room, degree, row_sums):
     """Sum the roots of a block of rows; add their weights to degree and row_sums."""
     z, norms, data = rows
@@ -122,7 +122,7 @@ def _sum_block(rows, first_partner, block, limits, room, degree, row_sums):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@helper(fastmath=FAST)
 def _to_distances(products, point, norm, others, norms, cancellation):
     """Turn scalar products into squared distances, in place."""
     n_short = 0
@@ -137,7 +137,7 @@ def _to_distances(products, point, norm, others, norms, cancellation):
 
 
 # NumPy's division, since a check for zero would keep the loop from being vectorised.
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@helper(fastmath=FAST, error_model="numpy")
 def _to_weights(distances, floor):
     """Turn D into 1 / (2 max(sqrt(D), floor)), in place; sums of roots and of weights.
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Pattern, WorkingSet
+from lnml.kernels.cpu.compiling import inlined
 from lnml.kernels.cpu.threads import run_tiles
 from lnml.kernels.tiles import row_tiles
 
@@ -189,7 +189,7 @@ def _add_moves(
     drift[lo:hi] = (drift[lo:hi] + moves) * (1.0 + _ROUNDING) + 1e-18
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def screen_limit(reach, drift, row, slack):
     """Root, less the drift of the impostor, above which no hinge of a row acts."""
     if drift.shape[0] == 0 or reach < 0.0:
@@ -197,13 +197,13 @@ def screen_limit(reach, drift, row, slack):
     return np.sqrt(1.0 + reach) * (1.0 + slack) + drift[row]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def too_far(root, drift, limit):
     """Whether a candidate with a drift is above the limit of its row."""
     return np.float64(root) - drift > limit
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def root_bound(distance, slack, drift, other_drift):
     """Root of a squared distance plus the drift of both rows, rounded down."""
     root = min(np.sqrt(np.float64(distance)), _FAR) * (1.0 - slack)

@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Pattern, TooManyPairs
 from lnml.core.points import Embedding
+from lnml.kernels.cpu.compiling import inlined, loop
 from lnml.kernels.cpu.distances import row_distance
 from lnml.kernels.cpu.search_filter import NO_LIMIT, Filter, make_filter
 from lnml.kernels.cpu.threads import run_tiles
@@ -205,7 +205,7 @@ class _Tally:
             raise TooManyPairs(self._most)
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _collect(
     lo, left, right, two_way, leading, norms, limits, following, rounding, of_columns, radius,
     out_first, out_end, z, z_first, others, others_first, products, rest, buffers, used,
@@ -229,7 +229,7 @@ def _collect(
     return used
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _close_pairs(
     products, lo, left, two_way, norms, limits, following, rounding, of_columns, radius,
     out_first, out_end, z, z_first, others, others_first, buffers, used,
@@ -244,27 +244,30 @@ def _close_pairs(
         upper = min(max(out_end[i] - left, 0), n_columns)
         for side in range(2):
             begin, end = (0, lower) if side == 0 else (upper, n_columns)
-            for low in range(begin, end, _SEGMENT):
-                high = min(low + _SEGMENT, end)
+            # Parts are looked at up to the end of a segment in which a pair passed.
+            low, inside = begin, begin
+            while low < end:
+                high = min(low + _PART, inside) if low < inside else min(low + _SEGMENT, end)
                 if not _passing(products, a, low, high, i, left, norms, limits, of_columns):
+                    low = high
                     continue
-                if used + 2 * _SEGMENT > buffers.shape[1]:
-                    return -1
-                for few in range(low, high, _PART):
-                    last = min(few + _PART, high)
-                    if not _passing(products, a, few, last, i, left, norms, limits, of_columns):
-                        continue
-                    for b in range(few, last):
-                        j = left + b
-                        bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
-                        limit = limits[i] if limits[i] > of_columns[j] else of_columns[j]
-                        if bound < limit and _may_be_close(bound, limit, following, rounding, i, j):
-                            distance = row_distance(z, i - z_first, others, j - others_first)
-                            used = _verify(distance, radius, i, j, two_way, buffers, used)
+                if low >= inside:
+                    if used + 2 * _SEGMENT > buffers.shape[1]:
+                        return -1
+                    inside = high
+                    continue
+                for b in range(low, high):
+                    j = left + b
+                    bound = norms[i] + norms[j] - np.float32(2.0) * products[a, b]
+                    limit = limits[i] if limits[i] > of_columns[j] else of_columns[j]
+                    if bound < limit and _may_be_close(bound, limit, following, rounding, i, j):
+                        distance = row_distance(z, i - z_first, others, j - others_first)
+                        used = _verify(distance, radius, i, j, two_way, buffers, used)
+                low = high
     return used
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _may_be_close(bound, limit, following, rounding, i, j):
     """Whether a pair passes the filter with the following coordinates, too."""
     if following.shape[1] == 0:
@@ -273,7 +276,7 @@ def _may_be_close(bound, limit, following, rounding, i, j):
     return bound + more - (rounding[i] + rounding[j]) < limit
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _passing(products, a, low, high, i, left, norms, limits, of_columns):
     """Whether a pair of row i, with some columns of its products, passes the filter.
 
@@ -286,7 +289,7 @@ def _passing(products, a, low, high, i, left, norms, limits, of_columns):
     return passing
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined()
 def _verify(distance, radius, i, j, two_way, buffers, used):
     """Append a pair, in each direction in which its full distance is inside the radius."""
     if distance < radius[i]:
@@ -315,7 +318,7 @@ def _to_pattern(parts: list[tuple[np.ndarray, np.ndarray]], first: int, last: in
     return Pattern(indptr, indices)
 
 
-@njit(nogil=True, cache=True)
+@loop()
 def _scatter(rows, columns, first, position, indices):
     for e in range(rows.shape[0]):
         p = position[rows[e] - first]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lnml.core.pairs import Edge, EdgeScatter, Hinge, Pattern, WorkingSet
 from lnml.core.points import Embedding, Points
+from lnml.kernels.cpu.compiling import loop
 from lnml.kernels.cpu.hinge import hinge_sums
 from lnml.kernels.cpu.laplacian import Weighted, edge_scatter
 from lnml.kernels.cpu.laplacian import moment as weighted_moment
@@ -136,7 +136,7 @@ def _scatter(points: Points, push: _Push) -> EdgeScatter:
     )
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@loop(fastmath={"reassoc", "contract", "nsz"})
 def _push_columns(
     indptr, indices, weights, own, others, begin, end, moved, other_moved, sized, sizes,
     other_sizes, squares,
