@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.blas import daxpy, ddot
@@ -21,7 +20,8 @@ class Trail:
     """Components, and the steps of a descent with the changes of its gradient.
 
     L-BFGS makes its model of the curvature from these pairs. They are worth keeping if the
-    next problem has about the same curvature.
+    next problem has about the same curvature. A descent does its arithmetic with what a trail
+    gives it: here arrays, elsewhere what a device has.
 
     Parameters
     ----------
@@ -34,11 +34,15 @@ class Trail:
 
     Attributes
     ----------
+    most_pairs : int
+        How many pairs there may be.
     steps, changes : deques of ndarrays of shape (r, e)
         The newest last.
     products : deque of float
         Step times change, for each pair.
     """
+
+    components: np.ndarray
 
     def __init__(
         self,
@@ -48,15 +52,39 @@ class Trail:
     ) -> None:
         self.components = components
         room = (most_bytes or MOST_BYTES) // (16 * max(components.size, 1))
-        most = min(most_pairs or MOST_PAIRS, max(LEAST_PAIRS, room))
+        self.most_pairs = most = min(most_pairs or MOST_PAIRS, max(LEAST_PAIRS, room))
         self.steps: deque[np.ndarray] = deque(maxlen=most)
         self.changes: deque[np.ndarray] = deque(maxlen=most)
         self.products: deque[float] = deque(maxlen=most)
 
-    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.products)
+
+    @property
+    def at(self) -> Any:
+        """The components, as a descent works on them."""
+        return self.components
+
+    def move_to(self, at: Any) -> None:
+        """Take components that a descent worked on."""
+        self.components = at
+
+    @staticmethod
+    def dot(left: Any, right: Any) -> float:
+        """Return the sum of the products of entries."""
+        return float(np.vdot(left, right))
+
+    @staticmethod
+    def length(values: Any) -> float:
+        """Return the root of the sum of squares of entries."""
+        return float(np.linalg.norm(values))
+
+    def add(self, step: Any, change: Any) -> None:
         """Take a step and the change of the gradient, if they tell of a positive curvature."""
-        product = float(np.vdot(step, change))
-        if product > LEAST_CURVATURE * np.linalg.norm(step) * np.linalg.norm(change):
+        product = self.dot(step, change)
+        if product > LEAST_CURVATURE * self.length(step) * self.length(change):
             self.steps.append(step)
             self.changes.append(change)
             self.products.append(product)
@@ -67,8 +95,11 @@ class Trail:
         self.changes.clear()
         self.products.clear()
 
-    def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """Return minus the inverse of the curvature times a gradient (r x e), by two loops."""
+    def downhill(self, gradient: Any) -> tuple[Any, float]:
+        """Return minus the inverse of the curvature times a gradient (r x e), and the slope there.
+
+        By two loops over the pairs.
+        """
         q, shares = gradient.ravel().copy(), []
         # BLAS adds in place, which takes half the time where pairs are many.
         pairs = [
@@ -83,29 +114,27 @@ class Trail:
             q *= product / ddot(change, change)
         for step, change, product in pairs:
             q = daxpy(step, q, a=shares.pop() - ddot(change, q) / product)
-        return -q.reshape(gradient.shape)
+        direction = -q.reshape(gradient.shape)
+        return direction, self.dot(direction, gradient)
 
-    def inside(self, coordinates: Any) -> Trail | None:
+    def inside(self, coordinates: Any) -> Self | None:
         """Return the same in linear coordinates; None if they are of another kind.
 
         Other directions are left out of them, or have no pull: a start needs more than this.
         """
         if self.components.shape[0] != coordinates.matrix.shape[1] or not coordinates.pull.all():
             return None
-        return self._mapped(lambda c: c @ coordinates.inverse.T, lambda g: g @ coordinates.matrix)
+        return self._mapped(coordinates.inverse.T, coordinates.matrix)
 
-    def outside(self, coordinates: Any) -> Trail:
+    def outside(self, coordinates: Any) -> Self:
         """Undo :meth:`inside`."""
-        return self._mapped(lambda c: c @ coordinates.matrix.T, lambda g: g @ coordinates.inverse)
+        return self._mapped(coordinates.matrix.T, coordinates.inverse)
 
-    def _mapped(
-        self,
-        components: Callable[[np.ndarray], np.ndarray],
-        gradients: Callable[[np.ndarray], np.ndarray],
-    ) -> Trail:
-        mapped = Trail(components(self.components), most_pairs=self.steps.maxlen)
-        mapped.steps.extend(components(step) for step in self.steps)
-        mapped.changes.extend(gradients(change) for change in self.changes)
+    def _mapped(self, of_components: np.ndarray, of_gradients: np.ndarray) -> Self:
+        """Multiply components and steps by one matrix, changes by another."""
+        mapped = type(self)(self.components @ of_components, most_pairs=self.most_pairs)
+        mapped.steps.extend(step @ of_components for step in self.steps)
+        mapped.changes.extend(change @ of_gradients for change in self.changes)
         # The same in all linear coordinates.
         mapped.products.extend(self.products)
         return mapped

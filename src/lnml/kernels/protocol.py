@@ -28,6 +28,7 @@ from lnml.core.pairs import (
     WorkingSet,
 )
 from lnml.core.points import Columns, Embedding, Points
+from lnml.core.trail import Trail
 
 
 class Kernels(Protocol):
@@ -72,6 +73,19 @@ class Kernels(Protocol):
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         """Coordinates of a few rows, in float64 on the host."""
 
+    def trail(
+        self,
+        components: np.ndarray,
+        most_bytes: int | None = None,
+        most_pairs: int | None = None,
+    ) -> Trail:
+        """Return a trail without pairs; parameters are those of its class.
+
+        Its arithmetic is done where that is fastest. :meth:`embed` takes components as it has
+        them, and the moment of coordinates of :meth:`hinge` is of the same kind then.
+        """
+        return Trail(components, most_bytes, most_pairs)
+
     # Columns, and sums over rows and classes.
 
     def columns(self, points: Points) -> Columns:
@@ -110,8 +124,8 @@ class Kernels(Protocol):
 
     # Distances and neighbours.
 
-    def embed(self, points: Points, components: np.ndarray) -> Embedding:
-        """Coordinates of the points under ``components`` (r x d)."""
+    def embed(self, points: Points, components: Any) -> Embedding:
+        """Coordinates of the points under ``components`` (r x d), an array or of a trail."""
 
     def nearest(self, embedding: Embedding, queries: Any, k: int) -> tuple[Any, Any]:
         """Return squared distances and row numbers of the k rows nearest to queries (m x r).

@@ -15,6 +15,7 @@ import numpy as np
 
 from lnml.core.pairs import Pattern, Search
 from lnml.core.solution import Proof
+from lnml.core.trail import Trail
 from lnml.core.warm_start import WarmStart
 
 # A gap is relative to the objective, or to this share of its value at M = 0: separable data
@@ -76,6 +77,15 @@ class Task:
     def best_scale(self, components: np.ndarray) -> float:
         """Return the multiple of M = L^T L to start from; one, if any will do."""
         return 1.0
+
+    def trail(
+        self,
+        components: np.ndarray,
+        most_bytes: int | None = None,
+        most_pairs: int | None = None,
+    ) -> Trail:
+        """Return a trail without pairs (see :class:`lnml.core.trail.Trail`) for this task."""
+        return Trail(components, most_bytes, most_pairs)
 
     def resume(self, warm: WarmStart, components: np.ndarray) -> None:
         """Use what a similar task handed over, before a start at components (r x d)."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lnml.core.pairs import Edge, Pattern
 from lnml.core.solution import Certificate, DualPoint, Proof
+from lnml.core.trail import Trail
 from lnml.kernels.protocol import Kernels
+from lnml.kernels.tensors import is_tensor, like
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import Conditioning, RowSpan, for_proof, whiten_pull
 from lnml.objectives.large_proof import prove_large
@@ -154,12 +158,14 @@ class Pull:
         """Do not mix the dual points so far with later ones."""
         self.recent.forget()
 
-    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value at M = L^T L and its gradient in L (r x e)."""
-        weighted = self.weight * components * self.scatter
+    def value_and_gradient(self, components: Any) -> tuple[float, Any]:
+        """Value at M = L^T L and its gradient in L (r x e), where the components are."""
+        weighted = self.weight * components * like(self.scatter, components)
+        if is_tensor(components):
+            return float((weighted * components).sum()), 2.0 * weighted
         return float(np.vdot(weighted, components)), 2.0 * weighted
 
-    def restrict(self, gradient: np.ndarray) -> np.ndarray:
+    def restrict(self, gradient: Any) -> Any:
         """All metrics are allowed."""
         return gradient
 
@@ -236,6 +242,15 @@ class LMNNTask(TripletTask):
         slopes += (1.0 - self.hinge_weight) * pull
         falls = (slopes <= 0) & (sample.margins < 0)
         return sample.margins, int(falls.argmax()) if falls.any() else None
+
+    def trail(
+        self,
+        components: np.ndarray,
+        most_bytes: int | None = None,
+        most_pairs: int | None = None,
+    ) -> Trail:
+        """Return a trail without pairs, where the device does its arithmetic."""
+        return self.kernels.trail(components, most_bytes, most_pairs)
 
     def slope_at_zero(self) -> np.ndarray:
         """See :class:`lnml.objectives.trace.PenalisedTask`: all hinges act."""

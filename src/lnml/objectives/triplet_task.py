@@ -43,10 +43,11 @@ Smoothed = Callable[[np.ndarray, float], tuple[float, np.ndarray]]
 class MetricTerm(Protocol):
     """The part of an objective without a hinge, in the coordinates of a task."""
 
-    def value_and_gradient(self, components: np.ndarray) -> tuple[float, np.ndarray]:
+    # Components and gradients are arrays, or what a trail of the task has.
+    def value_and_gradient(self, components: Any) -> tuple[float, Any]:
         """Value at M = L^T L and its gradient in L (r x e)."""
 
-    def restrict(self, gradient: np.ndarray) -> np.ndarray:
+    def restrict(self, gradient: Any) -> Any:
         """Return the part of a gradient along which the components may move."""
 
     def certificate(
@@ -219,13 +220,16 @@ class TripletTask(Task, ABC):
         self.dual_bound = 0.0
         self._recent.clear()
 
-    def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
-        """Value and gradient (r x e) of the smoothed objective over the working set."""
+    def smoothed(self, components: Any, smoothing: float) -> tuple[float, Any]:
+        """Value and gradient (r x e) of the smoothed objective over the working set.
+
+        Components are an array, or what a trail of the task has; the gradient is the same.
+        """
         return self._smoothed_over(self.working, self.hinge_weight, components, smoothing)
 
     def _smoothed_over(
-        self, working: WorkingSet, weight: float, components: np.ndarray, smoothing: float
-    ) -> tuple[float, np.ndarray]:
+        self, working: WorkingSet, weight: float, components: Any, smoothing: float
+    ) -> tuple[float, Any]:
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, working, smoothing, moment="coordinates")
         assert terms.moment is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,39 +15,39 @@ ENOUGH = 1e-4
 MOST_TRIALS = 15
 LEAST_SHORTER, MOST_SHORTER = 0.1, 0.5
 
-# Maps components (r x e) to a value and its gradient (r x e).
-Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# Maps components (r x e), as a trail has them, to a value and its gradient (r x e).
+Function = Callable[[Any], tuple[float, Any]]
 
 
 class Reached(NamedTuple):
     """Value and gradient (r x e) where a step ended, and the evaluations it took."""
 
     value: float
-    gradient: np.ndarray
+    gradient: Any
     n_evaluations: int
 
 
-def take_step(function: Function, trail: Trail, value: float, gradient: np.ndarray) -> Reached:
+def take_step(function: Function, trail: Trail, value: float, gradient: Any) -> Reached:
     """Move a trail by one step from a point of known value and gradient (r x e).
 
     A trail that finds no lower value stays where it is, and forgets what misled it.
     """
-    start, direction = trail.components, trail.direction(gradient)
-    slope = float(np.vdot(direction, gradient))
-    if not trail.steps or not slope < 0.0:
+    start = trail.at
+    direction, slope = trail.downhill(gradient) if trail.n_pairs else (gradient, 0.0)
+    if not slope < 0.0:
         trail.forget()
-        length = float(np.linalg.norm(gradient))
+        length = trail.length(gradient)
         if not length > 0.0:
             return Reached(value, gradient, 0)
-        direction = gradient * (-FIRST_STEP * float(np.linalg.norm(start)) / length)
-        slope = float(np.vdot(direction, gradient))
+        direction = gradient * (-FIRST_STEP * trail.length(start) / length)
+        slope = trail.dot(direction, gradient)
     size = 1.0
     for trial in range(1, MOST_TRIALS + 1):
         components = start + size * direction
         found, slopes = function(components)
         if found <= value + ENOUGH * size * slope:
             trail.add(components - start, slopes - gradient)
-            trail.components = components
+            trail.move_to(components)
             return Reached(found, slopes, trial)
         # The least value of the parabola through what is known.
         excess = found - value - slope * size
@@ -64,7 +64,7 @@ def descend(function: Function, trail: Trail, *, max_iter: int, value_tol: float
     -------
     n_evaluations : int
     """
-    value, gradient = function(trail.components)
+    value, gradient = function(trail.at)
     n_evaluations = 1
     for _ in range(max_iter):
         reached = take_step(function, trail, value, gradient)

@@ -9,7 +9,7 @@ derivation is in docs/lmnn.md.
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -62,8 +62,19 @@ class HingeTask(StreamedTask, Protocol):
     def search(self, components: np.ndarray, smoothing: float, margin: float = MARGIN) -> None:
         """Find all impostors within ``margin`` times the reach of a metric: the working set."""
 
-    def smoothed(self, components: np.ndarray, smoothing: float) -> tuple[float, np.ndarray]:
-        """Value and gradient of the smoothed problem over the working set."""
+    def trail(
+        self,
+        components: np.ndarray,
+        most_bytes: int | None = None,
+        most_pairs: int | None = None,
+    ) -> Trail:
+        """Return a trail without pairs, for descents of this task."""
+
+    def smoothed(self, components: Any, smoothing: float) -> tuple[float, Any]:
+        """Value and gradient of the smoothed problem over the working set.
+
+        Components are an array, or what a trail of the task has.
+        """
 
     def evaluate(self, components: np.ndarray, smoothing: float, tol: float = 0.0) -> Certificate:
         """Exact objective and dual bound; exact only right after a search.
@@ -131,7 +142,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
             moved = leave_saddle(components, seen.directions, scale, seen.room)
             components = beside(components, moved)
         if iteration == COARSE_ITERATIONS:
-            trail = Trail(components, TRAIL_BYTES)
+            trail = task.trail(components, TRAIL_BYTES)
         elif trail is not None and (easing != 1.0 or not task.keeps_curvature):
             # Hinges that are smoothed less have more curvature.
             trail.forget()
@@ -152,7 +163,7 @@ def _lowered(
         )
         return minimum.components, minimum.n_evaluations
     steps = COARSE_STEPS if trail is None else STEPS
-    trail = trail or Trail(components, most_pairs=COARSE_PAIRS)
+    trail = trail or task.trail(components, most_pairs=COARSE_PAIRS)
     trail.components = components
     n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=value_tol)
     return trail.components, n_evaluations

@@ -155,7 +155,7 @@ def _state(
     state: WarmStart | None = task.warm_start(found, learned)
     if not most_pairs or not isinstance(task.coordinates, LinearCoordinates):
         return state
-    trail = Trail(found, most_pairs=most_pairs) if trail is None else trail
+    trail = task.trail(found, most_pairs=most_pairs) if trail is None else trail
     return replace(state or WarmStart(learned), trail=trail.outside(task.coordinates))
 
 

@@ -22,6 +22,7 @@ from lnml.core.pairs import (
     WorkingSet,
 )
 from lnml.core.points import Columns, Embedding, Points
+from lnml.core.trail import Trail
 from lnml.kernels.protocol import Kernels
 from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
@@ -39,6 +40,7 @@ from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.embedding import TorchEmbedding
 from lnml.kernels.torch.nearest import NearestSearch, nearest_again
 from lnml.kernels.torch.patterns import TorchPattern
+from lnml.kernels.torch.trail import SMALL, TorchTrail
 from lnml.kernels.torch.working_set import TorchWorkingSet, as_working_set
 
 
@@ -81,6 +83,16 @@ class TorchKernels(Kernels):
     def rows(self, embedding: Embedding, indices: np.ndarray) -> np.ndarray:
         return to_numpy(embedding.coordinates[to_tensor(indices, self.device)].double())
 
+    def trail(
+        self,
+        components: np.ndarray,
+        most_bytes: int | None = None,
+        most_pairs: int | None = None,
+    ) -> Trail:
+        if components.size < SMALL:
+            return Trail(components, most_bytes, most_pairs)
+        return TorchTrail(components, most_bytes, most_pairs, device=self.device)
+
     def columns(self, points: Points) -> Columns:
         return _columns.columns(points)
 
@@ -102,7 +114,7 @@ class TorchKernels(Kernels):
     def edge_scatter(self, points: Points, edges: list[Edge]) -> EdgeScatter:
         return _laplacian.edge_scatter(points, edges, self.room)
 
-    def embed(self, points: Points, components: np.ndarray) -> Embedding:
+    def embed(self, points: Points, components: Any) -> Embedding:
         return TorchEmbedding(points, components)
 
     def nearest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,14 +21,14 @@ class TorchEmbedding(Embedding):
     ----------
     points : Points
         The data.
-    components : ndarray of shape (r, d)
+    components : ndarray or tensor of shape (r, d)
         L.
     coordinates : tensor of shape (n, r), optional
         If they are known.
     """
 
     def __init__(
-        self, points: Points, components: np.ndarray, coordinates: torch.Tensor | None = None
+        self, points: Points, components: Any, coordinates: torch.Tensor | None = None
     ) -> None:
         # A frozen dataclass has no other way to set what it is made of.
         vars(self).update(points=points, components=components)
@@ -38,6 +39,8 @@ class TorchEmbedding(Embedding):
     def right(self) -> torch.Tensor:
         """The components on the device, in the type of the data."""
         data = self.points.data
+        if isinstance(self.components, torch.Tensor):
+            return self.components.to(data.dtype)
         # Rounded on the host: half as many bytes to send, and no program that converts.
         rounded = np.asarray(self.components, dtype=self.points.dtype)
         return to_tensor(rounded, data.device)

@@ -12,7 +12,7 @@ from lnml.core.pairs import Hinge, HingeSums, Multipliers
 from lnml.core.points import Embedding
 from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import float64_zeros, to_numpy
-from lnml.kernels.torch.columns import device_gram, gram
+from lnml.kernels.torch.columns import device_gram
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.embedding import TorchEmbedding
 from lnml.kernels.torch.laplacian import laplacian
@@ -145,7 +145,8 @@ def hinge(
         if moment == "data":
             values, width = _aligned(data), data.shape[1]
         moved = laplacian(graph, joint_weights(sums), values, room)[:, :width]
-        found = gram(moved, data, exact=moment == "data")
+        found = device_gram(moved, data, exact=moment == "data")
+        found = found if _on_device(embedding) else to_numpy(found)
     smoothed, exact, slope_sum, n_active = sums.totals.tolist()
     return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
 
@@ -163,10 +164,17 @@ def _replayed(
         return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])
 
     key = (gamma, room, data.data_ptr(), data.shape, data.dtype)
-    found = to_numpy(working.replay(evaluate, (embedding.right,), key))
+    found = working.replay(evaluate, (embedding.right,), key)
+    # The next one overwrites it.
+    found = found.clone() if _on_device(embedding) else to_numpy(found)
     smoothed, exact, slope_sum, n_active = found[:4].tolist()
     moment = found[4:].reshape(embedding.right.shape)
     return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)
+
+
+def _on_device(embedding: Embedding) -> bool:
+    """Whether components are where the rows are, and so is what is multiplied with them."""
+    return isinstance(embedding.components, torch.Tensor)
 
 
 def _aligned(values: torch.Tensor) -> torch.Tensor:
