@@ -201,7 +201,7 @@ class Hinge(NamedTuple):
         Sum of max(0, h) over the triplets of a target pair. It may be left out if a moment was
         asked for.
     moment : ndarray of shape (r, d) or (d, d), or None
-        The sum over slopes that was asked for.
+        The sum over slopes that was asked for; a tensor where the components are one.
     target_slopes : pair values of the targets, or None
         Sum of the slopes of the triplets of a target pair; with a ``scatter`` alone.
     scatter : EdgeScatter or None
@@ -213,7 +213,7 @@ class Hinge(NamedTuple):
     slope_sum: float
     n_active: int
     target_hinge: Any
-    moment: np.ndarray | None = None
+    moment: Any = None
     target_slopes: Any = None
     scatter: EdgeScatter | None = None
 

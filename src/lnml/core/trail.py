@@ -42,15 +42,13 @@ class Trail:
         Step times change, for each pair.
     """
 
-    components: np.ndarray
-
     def __init__(
         self,
         components: np.ndarray,
         most_bytes: int | None = None,
         most_pairs: int | None = None,
     ) -> None:
-        self.components = components
+        self._at: Any = components
         room = (most_bytes or MOST_BYTES) // (16 * max(components.size, 1))
         self.most_pairs = most = min(most_pairs or MOST_PAIRS, max(LEAST_PAIRS, room))
         self.steps: deque[np.ndarray] = deque(maxlen=most)
@@ -63,13 +61,18 @@ class Trail:
         return len(self.products)
 
     @property
+    def components(self) -> np.ndarray:
+        """Where the trail is, on the host."""
+        return np.asarray(self._at)
+
+    @property
     def at(self) -> Any:
         """The components, as a descent works on them."""
-        return self.components
+        return self._at
 
     def move_to(self, at: Any) -> None:
-        """Take components that a descent worked on."""
-        self.components = at
+        """Go to components: an array, or what a descent works on."""
+        self._at = at
 
     @staticmethod
     def dot(left: Any, right: Any) -> float:

@@ -217,7 +217,7 @@ def follow_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solut
     """
     trail, steps, loose = run.trail, PATH_STEPS, run.monitor.rule is not None
     assert trail is not None
-    trail.components = _well_posed(components)
+    trail.move_to(_well_posed(components))
     progress = _Progress(task, trail.components, run)
     progress.prove(trail.components)
     while True:
@@ -234,7 +234,7 @@ def follow_softmax(task: SoftmaxTask, components: np.ndarray, run: Run) -> Solut
     # docs/performance.md.
     hopeless = loose or progress.bound == 0.0
     found = progress.solution() if hopeless else _walked_from_the_start(progress)
-    trail.components = progress.best
+    trail.move_to(progress.best)
     return found
 
 
@@ -285,7 +285,7 @@ def _follow(progress: _Progress, trail: Trail, steps: int) -> None:
     try:
         descend(function, trail, max_iter=steps, value_tol=0.1 * task.precision)
     except _NearZero as found:
-        trail.components = found.components
+        trail.move_to(found.components)
 
 
 def _with_barrier(

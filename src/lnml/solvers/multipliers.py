@@ -164,7 +164,7 @@ def _lowered(
         return minimum.components, minimum.n_evaluations
     steps = COARSE_STEPS if trail is None else STEPS
     trail = trail or task.trail(components, most_pairs=COARSE_PAIRS)
-    trail.components = components
+    trail.move_to(components)
     n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=value_tol)
     return trail.components, n_evaluations
 
@@ -192,7 +192,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     smoothed = partial(task.smoothed, smoothing=SMOOTHING)
     if loose:
         # There may be no second iteration.
-        trail.components = beside(components, leave_saddle(components, seen.directions, 0.0))
+        trail.move_to(beside(components, leave_saddle(components, seen.directions, 0.0)))
     for iteration in range(1, run.max_iter + 1):
         n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=0.1 * task.precision)
         components = trail.components
@@ -213,8 +213,8 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         if run.report(best, record) or gap <= run.tol or (loose and objective < first):
             break
         moved = leave_saddle(components, seen.directions, 0.0, share=PATH_ESCAPE)
-        trail.components = beside(components, moved)
-    trail.components = best
+        trail.move_to(beside(components, moved))
+    trail.move_to(best)
     return Solution(best, objective, bound, gap, gap <= run.tol)
 
 
@@ -233,7 +233,7 @@ def _streamed_on_path(task: HingeTask, components: np.ndarray, run: Run, done: i
     """Go on without multipliers, and leave the trail at the end."""
     found = solve_streamed(task, components, run, SMOOTHING, done)
     assert run.trail is not None
-    run.trail.components = found.components
+    run.trail.move_to(found.components)
     return found
 
 

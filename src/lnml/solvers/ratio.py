@@ -136,8 +136,8 @@ def follow_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
         n_evaluations, at = 0, trail.components
         moved = leave_saddle(at, seen.directions, 0.0, share=PATH_ESCAPE)
         if moved is not at:
-            trail.components = beside(at, task.admissible(moved))
+            trail.move_to(beside(at, task.admissible(moved)))
             value, gradient = task.value_and_gradient(trail.components)
             n_evaluations = 1
-    trail.components = best
+    trail.move_to(best)
     return Solution(best, objective, bound, gap, gap <= run.tol)

@@ -8,13 +8,14 @@ computed by torch operations. The tests compare both with NumPy.
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from lnml.kernels.torch.basics import float64_zeros
-from lnml.kernels.torch.patterns import PIECE, row_sums
 
 try:
     import triton
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
     from lnml.kernels.torch.working_set import Joined
 
 # Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
+PIECE = 128
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
 HINGE = {"PAIRS": 8, "COORDINATES": 16, "num_warps": 2}
 LAPLACIAN = {"WORD": 32, "PAIRS": 2, "num_warps": 1}
+# Pairs of the joined lists that one program goes through: most have no weight.
+LONG_PIECE = 512
+FOLLOW = {"COORDINATES": 256, "num_warps": 1}
 MOST_COORDINATES = 256
 # Triton loads 16 bytes at a time if widths are a multiple of this; few columns are not worth it.
 ALIGNMENT = 16
@@ -53,11 +58,31 @@ LIST = {"BLOCK": BLOCK, "num_warps": 1}
 ROW = {"COLUMNS": 4096, "num_warps": 8}
 
 
+@cache
+def started() -> Future[None]:
+    """Let Triton read its own files, which takes as long as a small fit, beside other work."""
+    pool = ThreadPoolExecutor(1)
+    reading = pool.submit(_load_a_program)
+    pool.shutdown(wait=False)
+    return reading
+
+
+def _load_a_program() -> None:
+    """Find one of the programs of every fit on disk, or compile it."""
+    kinds = torch.float64, torch.int64, torch.float32
+    programs.add_pieces.warmup(
+        *kinds, MOST_COORDINATES, COORDINATES=MOST_COORDINATES, num_warps=1, grid=(1,)
+    )
+
+
 def usable(values: torch.Tensor) -> bool:
     """Whether the fused kernels can work on these values."""
     if triton is None:
         return False
-    return values.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+    if values.is_cuda:
+        started().result()
+        return True
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def pair_distances(
@@ -76,24 +101,43 @@ def pair_distances(
 def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """See :func:`lnml.kernels.torch.hinge.sum_slots`."""
     candidates, table, z = triplets.candidates, triplets.table, triplets.z
-    rows, starts, offsets = candidates.pieces
+    rows, starts, offsets = candidates.pieces(PIECE)
     sums = float64_zeros((rows.shape[0], table.shape[1], 2), z)
     totals = float64_zeros((rows.shape[0], 4), z)
     candidate_weights = float64_zeros((candidates.size,), z)
     if rows.shape[0] == 0:
-        return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
-    has_previous = triplets.previous is not None
+        return totals.sum(dim=0), candidate_weights, _of_rows(sums, offsets, torch.float64)
+    has_previous, bounds = triplets.previous is not None, triplets.bounds
     # Triton takes numbers in float32, so this one comes in two halves.
     upper = float(np.float32(gamma))
     programs.hinge[(rows.shape[0],)](
         z, rows, starts, candidates.indptr, candidates.indices, table,
         triplets.previous if has_previous else table,
+        bounds.roots if bounds else table, bounds.drift if bounds else table,
         candidate_weights, sums, totals,
         triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
-        HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0,
+        bounds.slack if bounds else 0.0,
+        HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0, SCREENED=bounds is not None,
         SLOTS=triton.next_power_of_2(table.shape[1]), PIECE=PIECE, **HINGE,
     )  # fmt: skip
-    return totals.sum(dim=0), candidate_weights, row_sums(sums, offsets)
+    return totals.sum(dim=0), candidate_weights, _of_rows(sums, offsets, torch.float64)
+
+
+def _of_rows(sums: torch.Tensor, offsets: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Add up the pieces of every row, in their order."""
+    out = torch.empty((offsets.shape[0] - 1, *sums.shape[1:]), dtype=dtype, device=sums.device)
+    width = out[:1].numel()
+    if out.numel():
+        at_once = min(triton.next_power_of_2(width), MOST_COORDINATES)
+        grid = (out.shape[0], triton.cdiv(width, at_once))
+        programs.add_pieces[grid](sums, offsets, out, width, COORDINATES=at_once, num_warps=1)
+    return out
+
+
+def follow(z: torch.Tensor, last: torch.Tensor, drift: torch.Tensor, slack: float) -> None:
+    """Add to drift how far rows moved since ``last``, which becomes z; see screen.py."""
+    if z.shape[0]:
+        programs.follow[(z.shape[0],)](z, last, drift, z.shape[1], slack, **FOLLOW)
 
 
 def aligned(values: torch.Tensor) -> torch.Tensor:
@@ -106,16 +150,16 @@ def aligned(values: torch.Tensor) -> torch.Tensor:
 
 def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """See :func:`lnml.kernels.torch.laplacian.sum_pairs`."""
-    rows, starts, offsets = graph.pairs.pieces
+    rows, starts, offsets = graph.pairs.pieces(LONG_PIECE)
     width = values.shape[1]
     sums = torch.empty((rows.shape[0], width), dtype=torch.float64, device=values.device)
     if rows.shape[0]:
         at_once = min(triton.next_power_of_2(width), MOST_COORDINATES)
         programs.laplacian[(rows.shape[0], triton.cdiv(width, at_once))](
             values, rows, starts, graph.pairs.indptr, graph.pairs.indices, graph.places, weights,
-            sums, width, PIECE=PIECE, COORDINATES=at_once, **LAPLACIAN,
+            sums, width, PIECE=LONG_PIECE, COORDINATES=at_once, **LAPLACIAN,
         )  # fmt: skip
-    return row_sums(sums, offsets)
+    return _of_rows(sums, offsets, values.dtype)
 
 
 class Lister:

@@ -6,6 +6,8 @@ worked on at a time.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from lnml.core.pairs import Hinge, HingeSums, Multipliers
@@ -17,6 +19,7 @@ from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.embedding import TorchEmbedding
 from lnml.kernels.torch.laplacian import laplacian
 from lnml.kernels.torch.patterns import TorchPattern, offsets_of, row_sums
+from lnml.kernels.torch.screen import Bounds
 from lnml.kernels.torch.working_set import TorchWorkingSet, n_slots
 
 # Stands for the distance of a missing target: its hinges are never active.
@@ -44,6 +47,8 @@ class Triplets:
         Bytes that temporary arrays may take.
     first_row : int, default=0
         Row of z that is row 0 of the patterns.
+    bounds : Bounds or None
+        Of the distances of candidates, where a GPU has them.
 
     Attributes
     ----------
@@ -60,20 +65,27 @@ class Triplets:
         previous: torch.Tensor | None,
         room: int,
         first_row: int = 0,
+        bounds: Bounds | None = None,
     ) -> None:
-        self.z, self.first_row, self.room = z, first_row, room
+        self.z, self.first_row, self.room, self.bounds = z, first_row, room, bounds
         self.targets, self.candidates, self.previous = targets, candidates, previous
         shape = (targets.n_rows, n_slots(targets))
         self.table = torch.full(shape, _NO_TARGET, dtype=torch.float64, device=z.device)
         self.table[targets.rows, targets.slots] = target_distances
 
     @classmethod
-    def of(cls, z: torch.Tensor, working: TorchWorkingSet, room: int) -> Triplets:
-        """Return the triplets of a working set at some coordinates."""
+    def of(
+        cls, z: torch.Tensor, working: TorchWorkingSet, room: int, *, again: bool = False
+    ) -> Triplets:
+        """Return the triplets of a working set at some coordinates.
+
+        ``again`` says that there will be others, near these.
+        """
         targets = working.targets
         lengths = pattern_distances(z, targets, 0, room)
         previous = working.aligned_multipliers(z.dtype)
-        return cls(z, targets, lengths, working.candidates, previous, room)
+        bounds = working.screen.at(z) if again else None
+        return cls(z, targets, lengths, working.candidates, previous, room, bounds=bounds)
 
     def candidate_distances(self) -> torch.Tensor:
         """Squared distance of every candidate pair."""
@@ -137,18 +149,21 @@ def hinge(
     few = working.candidates.size <= MOST_REPLAYED
     if again and few and moment == "coordinates" and isinstance(embedding, TorchEmbedding):
         return _replayed(embedding, working, gamma, room)
-    triplets = Triplets.of(_aligned(embedding.coordinates), working, room)
-    sums, found = triplets.sums(gamma), None
+    triplets = Triplets.of(
+        _aligned(embedding.coordinates), working, room, again=again and bool(moment)
+    )
+    sums = triplets.sums(gamma)
+    of_slopes: Any = None
     if moment:
         data = embedding.points.data
         values, width = triplets.z, embedding.coordinates.shape[1]
         if moment == "data":
             values, width = _aligned(data), data.shape[1]
         moved = laplacian(graph, joint_weights(sums), values, room)[:, :width]
-        found = device_gram(moved, data, exact=moment == "data")
-        found = found if _on_device(embedding) else to_numpy(found)
+        of_slopes = device_gram(moved, data, exact=moment == "data")
+        of_slopes = of_slopes if _on_device(embedding) else to_numpy(of_slopes)
     smoothed, exact, slope_sum, n_active = sums.totals.tolist()
-    return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, found)
+    return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, of_slopes)
 
 
 def _replayed(
@@ -159,14 +174,14 @@ def _replayed(
 
     def evaluate(right: torch.Tensor) -> torch.Tensor:
         z = _aligned(data @ right.T)
-        sums = Triplets.of(z, working, room).sums(gamma)
+        sums = Triplets.of(z, working, room, again=True).sums(gamma)
         moved = laplacian(working.joined.graph, joint_weights(sums), z, room)[:, : len(right)]
         return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])
 
     key = (gamma, room, data.data_ptr(), data.shape, data.dtype)
-    found = working.replay(evaluate, (embedding.right,), key)
+    recorded = working.replay(evaluate, (embedding.right,), key)
     # The next one overwrites it.
-    found = found.clone() if _on_device(embedding) else to_numpy(found)
+    found: Any = recorded.clone() if _on_device(embedding) else to_numpy(recorded)
     smoothed, exact, slope_sum, n_active = found[:4].tolist()
     moment = found[4:].reshape(embedding.right.shape)
     return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)

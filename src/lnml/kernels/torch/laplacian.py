@@ -24,7 +24,7 @@ def laplacian(
     float64 and in an order that is always the same.
     """
     if fused.usable(values):
-        return fused.laplacian(graph, weights, values).to(values.dtype)
+        return fused.laplacian(graph, weights, values)
     return sum_pairs(graph, weights, values, room).to(values.dtype)
 
 

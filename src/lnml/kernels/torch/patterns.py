@@ -12,9 +12,6 @@ from lnml.core.neighborhoods import Neighborhoods
 from lnml.core.pairs import Multipliers, Pattern
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 
-# Pairs that one program of the GPU works on (docs/gpu.md).
-PIECE = 128
-
 
 class TorchPattern(Neighborhoods):
     """Pairs in tensors: ``indptr`` int64, ``indices`` int32. Derived tensors are made once."""
@@ -47,16 +44,21 @@ class TorchPattern(Neighborhoods):
         return (self.rows.long() << 32) | self.indices
 
     @cached_property
-    def pieces(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Lists cut into pieces of at most PIECE pairs, since one program works on one piece.
+    def _pieces(self) -> dict[int, tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        return {}
+
+    def pieces(self, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Cut lists into pieces of at most some pairs, since one program works on one piece.
 
         Returns row and first pair of every piece, and indptr of the pieces of the rows.
         """
-        counts = (self.sizes + PIECE - 1) // PIECE
-        offsets = offsets_of(counts)
-        rows = torch.repeat_interleave(counts)
-        numbers = torch.arange(rows.shape[0], device=rows.device) - offsets[rows]
-        return rows, self.indptr[rows] + PIECE * numbers, offsets
+        if length not in self._pieces:
+            counts = (self.sizes + length - 1) // length
+            offsets = offsets_of(counts)
+            rows = torch.repeat_interleave(counts)
+            numbers = torch.arange(rows.shape[0], device=rows.device) - offsets[rows]
+            self._pieces[length] = rows, self.indptr[rows] + length * numbers, offsets
+        return self._pieces[length]
 
     def counts_in(self, starts: np.ndarray) -> np.ndarray:
         """Count the pairs whose row lies in each range ``starts[c]:starts[c + 1]``."""

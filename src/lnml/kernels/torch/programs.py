@@ -7,6 +7,41 @@ Names in capitals are fixed when a program is compiled.
 import triton
 import triton.language as tl
 
+# Relative room for the rounding of a number to float32, and the least root of a squared distance
+# that overflowed.
+ROUNDING = tl.constexpr(2.0**-21)
+FAR = tl.constexpr(1e19)
+
+
+@triton.jit
+def follow(z, last, drift, width, slack, COORDINATES: tl.constexpr):
+    """Add the length that a row moved since ``last`` to its drift, rounded up; renew ``last``."""
+    row = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((COORDINATES,), dtype=z.dtype.element_ty)
+    for start in range(0, width, COORDINATES):
+        k = start + tl.arange(0, COORDINATES)
+        here = tl.load(z + row * width + k, mask=k < width, other=0.0)
+        step = here - tl.load(last + row * width + k, mask=k < width, other=0.0)
+        total += step * step
+        tl.store(last + row * width + k, here, mask=k < width)
+    moved = tl.sqrt(tl.sum(total, axis=0).to(tl.float64)) * (1.0 + slack)
+    before = tl.load(drift + row)
+    tl.store(drift + row, (before + moved) * (1.0 + ROUNDING) + 1e-18)
+
+
+@triton.jit
+def add_pieces(sums, offsets, out, width, COORDINATES: tl.constexpr):
+    """Add up the pieces of a row, in their order."""
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.program_id(1) * COORDINATES + tl.arange(0, COORDINATES)
+    total = tl.zeros((COORDINATES,), dtype=tl.float64)
+    first, last = tl.load(offsets + row), tl.load(offsets + row + 1)
+    at = sums + first * width + k
+    for _ in range(first, last):
+        total += tl.load(at, mask=k < width, other=0.0)
+        at += width
+    tl.store(out + row * width + k, total, mask=k < width)
+
 
 @triton.jit
 def _squares(left, i, right, j, mask, width, PAIRS: tl.constexpr, COORDINATES: tl.constexpr):
@@ -36,12 +71,15 @@ def distances(
 
 @triton.jit
 def hinge(
-    z, rows, starts, indptr, indices, table, previous, candidate_weights, sums, totals,
-    first_row, width, n_slots, gamma_upper, gamma_lower,
-    HAS_PREVIOUS: tl.constexpr, SMOOTH: tl.constexpr, SLOTS: tl.constexpr, PIECE: tl.constexpr,
-    PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
+    z, rows, starts, indptr, indices, table, previous, roots, drift, candidate_weights, sums,
+    totals, first_row, width, n_slots, gamma_upper, gamma_lower, slack,
+    HAS_PREVIOUS: tl.constexpr, SMOOTH: tl.constexpr, SCREENED: tl.constexpr,
+    SLOTS: tl.constexpr, PIECE: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
 ):  # fmt: skip
-    """Margins of a piece of a row: its candidates (axis 0) with all targets (axis 1)."""
+    """Margins of a piece of a row: its candidates (axis 0) with all targets (axis 1).
+
+    Candidates that are too far by the bounds of ``roots`` are left out (screen.py).
+    """
     piece = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + piece)
     gamma = tl.full((), 0.0, dtype=tl.float64) + gamma_upper + gamma_lower
@@ -54,17 +92,30 @@ def hinge(
     i = tl.zeros((PAIRS,), dtype=tl.int64) + first_row + row
     first = tl.load(starts + piece)
     last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
+    if SCREENED:
+        moved = tl.load(drift + first_row + row)
+        reach = 1.0 + tl.maximum(tl.max(target, axis=0), -1.0)
+        limit = tl.sqrt(reach) * (1.0 + slack) + moved
     for start in range(first, last, PAIRS):
         pair = start + tl.arange(0, PAIRS)
         mask = pair < last
         j = tl.load(indices + pair, mask=mask, other=0)
-        squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
         there = mask[:, None] & (slot < n_slots)[None, :]
-        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
         before = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
         if HAS_PREVIOUS:
             at = previous + pair[:, None] * n_slots + slot[None, :]
             before = tl.load(at, mask=there, other=0.0).to(tl.float64)
+        if SCREENED:
+            other_moved = tl.load(drift + j, mask=mask, other=0.0)
+            root = tl.load(roots + pair, mask=mask, other=0.0).to(tl.float64)
+            # A bound that is no number leaves nothing out.
+            mask = mask & (~(root - other_moved > limit) | (tl.max(before, axis=1) > 0.0))
+            there = mask[:, None] & (slot < n_slots)[None, :]
+        squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
+        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
+        if SCREENED:
+            root = tl.minimum(tl.sqrt(squares), FAR) * (1.0 - slack) + moved + other_moved
+            tl.store(roots + pair, (root * (1.0 - ROUNDING)).to(tl.float32), mask=mask)
         if SMOOTH:
             slope = tl.minimum(tl.maximum(before + margin / gamma, 0.0), 1.0)
         else:
@@ -74,7 +125,8 @@ def hinge(
         slope_sums += slope
         hinge_sums += tl.maximum(margin, 0.0)
         active += tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
-        tl.store(candidate_weights + pair, tl.sum(slope, axis=1), mask=mask)
+        # Those that are left out have none.
+        tl.store(candidate_weights + pair, tl.sum(slope, axis=1), mask=pair < last)
     weight_by_slot, hinge_by_slot = tl.sum(slope_sums, axis=0), tl.sum(hinge_sums, axis=0)
     place = sums + 2 * (piece * n_slots + slot)
     tl.store(place, weight_by_slot, mask=slot < n_slots)

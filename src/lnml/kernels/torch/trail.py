@@ -34,6 +34,7 @@ class TorchTrail(Trail):
     ) -> None:
         self._device = device
         super().__init__(components, most_bytes, most_pairs)
+        self._host: np.ndarray | None = components
         # One place more than there are pairs: a new one is looked at before the oldest goes.
         self._n_places = self.most_pairs + 1
         # All steps, all changes, and the last gradient, in rows; made for the first pair.
@@ -46,16 +47,11 @@ class TorchTrail(Trail):
         self._free = list(range(self._n_places))
 
     @property
-    def components(self) -> np.ndarray:  # type: ignore[override]
-        """The components on the host."""
+    def components(self) -> np.ndarray:
+        """Where the trail is, on the host."""
         if self._host is None:
             self._host = to_numpy(self._at)
         return self._host
-
-    @components.setter
-    def components(self, given: np.ndarray) -> None:
-        self._host: np.ndarray | None = given
-        self._at: Any = None
 
     @property
     def n_pairs(self) -> int:
@@ -65,14 +61,13 @@ class TorchTrail(Trail):
     @property
     def at(self) -> torch.Tensor:
         """The components on the device, float64."""
-        if self._at is None:
-            self._at = to_tensor(self._host, self._device, torch.float64)
-        found: torch.Tensor = self._at
-        return found
+        if not isinstance(self._at, torch.Tensor):
+            self._at = to_tensor(self._at, self._device, torch.float64)
+        return self._at
 
-    def move_to(self, at: torch.Tensor) -> None:
-        """Take components on the device."""
-        self._at, self._host = at, None
+    def move_to(self, at: Any) -> None:
+        """Go to components: an array, or a tensor on the device."""
+        self._at, self._host = at, None if isinstance(at, torch.Tensor) else at
 
     @staticmethod
     def dot(left: torch.Tensor, right: torch.Tensor) -> float:
@@ -82,7 +77,7 @@ class TorchTrail(Trail):
     @staticmethod
     def length(values: torch.Tensor) -> float:
         """Return the root of the sum of squares of entries."""
-        return float(values.norm())
+        return float(np.sqrt(TorchTrail.dot(values, values)))
 
     def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
         """Take a step and the change of the gradient, if they tell of a positive curvature."""

@@ -17,6 +17,7 @@ from lnml.kernels.torch.patterns import (
     offsets_of,
 )
 from lnml.kernels.torch.replay import Replay
+from lnml.kernels.torch.screen import Screen
 
 
 class Joined(NamedTuple):
@@ -74,11 +75,14 @@ class TorchWorkingSet(WorkingSet):
     ----------
     joined : JoinedPairs
         Shared with the sets that differ from this one in their multipliers only.
+    screen : Screen
+        Shared likewise.
     """
 
     targets: TorchPattern
     candidates: TorchPattern
     joined: JoinedPairs = field(kw_only=True)
+    screen: Screen = field(kw_only=True)
 
     def with_multipliers(self, multipliers: Multipliers | None) -> Self:
         """Return the same triplets with other multipliers."""
@@ -131,5 +135,10 @@ def as_working_set(working: WorkingSet, device: torch.device) -> TorchWorkingSet
     if isinstance(working, TorchWorkingSet):
         return working
     targets, candidates = (as_pattern(p, device) for p in (working.targets, working.candidates))
-    made = TorchWorkingSet(targets, candidates, joined=JoinedPairs(targets, candidates))
+    made = TorchWorkingSet(
+        targets,
+        candidates,
+        joined=JoinedPairs(targets, candidates),
+        screen=Screen(candidates.size),
+    )
     return made.with_multipliers(working.multipliers)

@@ -1,0 +1,107 @@
+"""Screened sums on a GPU: the same bits as sums over all candidates, on any walk.
+
+The programs need a GPU, or ``TRITON_INTERPRET=1`` and Triton.
+"""
+
+import numpy as np
+import pytest
+from oracles import nearest_targets, other_class, squared_distances
+from toy_data import neighborhoods, sorted_blobs
+
+torch = pytest.importorskip("torch")
+
+from lnml.kernels.torch import TorchKernels, fused, hinge, screen  # noqa: E402
+from lnml.kernels.torch.working_set import as_working_set  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+pytestmark = pytest.mark.skipif(
+    not fused.usable(torch.empty(0, device=DEVICE)),
+    reason="the programs need a GPU, or TRITON_INTERPRET=1 and Triton",
+)
+GAMMA = 0.2
+ROOM = 2**30
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Bounds for the smallest of working sets, too."""
+    monkeypatch.setattr(screen, "LEAST_PER_ROW", 0)
+
+
+def working_set(Z, y):
+    """Kernels, and the triplets of a toy problem."""
+    kernels = TorchKernels(DEVICE)
+    targets = neighborhoods(nearest_targets(squared_distances(Z), y, 3))
+    made = kernels.working_set(targets, neighborhoods(other_class(y)))
+    return kernels, as_working_set(made, kernels.device)
+
+
+def sums(z, working, *, again):
+    triplets = hinge.Triplets.of(z, working, ROOM, again=again)
+    return triplets.bounds, triplets.sums(GAMMA)
+
+
+def assert_same(z, working):
+    bounds, found = sums(z, working, again=True)
+    _, wanted = sums(z, working, again=False)
+    assert bounds is not None
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert torch.equal(ours, theirs)
+    return bounds
+
+
+def walk(Z, step, rng):
+    """Small steps, a turn, a leap, the start again, far away, and back."""
+    here = Z
+    for number in range(12):
+        here = here + step * rng.standard_normal(Z.shape) * rng.random((len(Z), 1))
+        if number == 3:
+            here = here @ np.linalg.qr(rng.standard_normal((Z.shape[1],) * 2))[0]
+        if number == 5:
+            here = 0.3 * here
+        if number == 7:
+            here = Z
+        if number in (8, 10):
+            here = here + (1e4 if number == 8 else -1e4)
+        yield here
+    yield 0.0 * Z
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("step", [0.0, 1e-9, 1e-3, 0.1])
+def test_any_walk(step, dtype):
+    rng = np.random.default_rng(5)
+    Z, y = sorted_blobs(5, [6, 1, 8, 5], 3, separation=2.0)
+    Z[3], Z[-4] = Z[0], Z[0]
+    Z[5] = 300.0
+    kernels, working = working_set(Z, y)
+    for number, here in enumerate(walk(Z, step, rng)):
+        z = torch.as_tensor(here, dtype=dtype, device=kernels.device)
+        assert_same(z, working)
+        if number % 5 == 4:
+            slopes = hinge.Triplets.of(z, working, ROOM).slopes(GAMMA)
+            working = working.with_multipliers(slopes)
+
+
+def test_small_steps_leave_most_candidates_out():
+    rng = np.random.default_rng(0)
+    Z, y = sorted_blobs(0, [8, 8, 8], 5, separation=3.0)
+    kernels, working = working_set(Z, y)
+    renewed, before = [], None
+    for k in range(4):
+        here = Z + 1e-3 * k * rng.standard_normal(Z.shape)
+        bounds = assert_same(torch.as_tensor(here, device=kernels.device), working)
+        if before is not None:
+            renewed.append(int((bounds.roots != before).sum()))
+        before = bounds.roots.clone()
+    assert max(renewed) < 0.5 * working.candidates.size
+
+
+def test_other_coordinates_have_no_bounds():
+    Z, y = sorted_blobs(1, [5, 6], 4, separation=2.0)
+    kernels, working = working_set(Z, y)
+    z = torch.as_tensor(Z, device=kernels.device)
+    assert working.screen.at(z) is not None
+    assert working.screen.at(z[:, :2].contiguous()) is None
+    assert working.screen.at(z.float()) is None
+    assert working.screen.at(z) is not None
