@@ -38,23 +38,46 @@ def pairs(seed, number):
         yield step, -change if each % 5 == 2 else change
 
 
+def walk(trail, steps, as_given):
+    """Start at a random gradient, and go on by steps with their changes, one after the other."""
+    gradient = np.random.default_rng(7).standard_normal(SHAPE)
+    trail.start(as_given(gradient))
+    for number, (step, change) in enumerate(steps):
+        gradient = gradient + change
+        # It may look elsewhere first.
+        trail.look(trail.at + 9.0, as_given(np.array(7.0)), as_given(gradient + 1.0))
+        value = trail.look(
+            trail.at + as_given(step), as_given(np.array(1.0 * number)), as_given(gradient)
+        )
+        assert value == number
+        trail.advance()
+        yield
+
+
+def assert_same(host, device):
+    assert device.n_pairs == host.n_pairs
+    np.testing.assert_allclose(device.components, host.components, rtol=1e-10)
+    if host.n_pairs:
+        wanted, slope = host.downhill()
+        found, found_slope = device.downhill()
+        np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-7, atol=1e-8)
+        assert found_slope == pytest.approx(slope, rel=1e-7)
+
+
 @pytest.mark.parametrize("most_pairs", [1, 3, 20])
 def test_directions_are_those_of_the_host(most_pairs):
-    rng = np.random.default_rng(1)
-    host, device = both(rng.standard_normal(SHAPE), most_pairs)
-    for step, change in pairs(0, 9):
-        host.add(step, change)
-        device.add(tensor(step), tensor(change))
-        assert device.n_pairs == host.n_pairs
-        if not host.n_pairs:
-            continue
-        gradient = rng.standard_normal(SHAPE)
-        wanted, slope = host.downhill(gradient)
-        found, found_slope = device.downhill(tensor(gradient))
-        np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-8, atol=1e-10)
-        assert found_slope == pytest.approx(slope, rel=1e-8)
+    host, device = both(np.random.default_rng(1).standard_normal(SHAPE), most_pairs)
+    for seed in (0, 1):
+        walks = walk(host, pairs(seed, 9), np.asarray), walk(device, pairs(seed, 9), tensor)
+        for _ in zip(*walks, strict=True):
+            assert_same(host, device)
     device.forget()
+    host.forget()
     assert device.n_pairs == 0
+    for _ in zip(
+        walk(host, pairs(3, 4), np.asarray), walk(device, pairs(3, 4), tensor), strict=True
+    ):
+        assert_same(host, device)
 
 
 def test_coordinates_change_as_on_the_host():
@@ -62,21 +85,16 @@ def test_coordinates_change_as_on_the_host():
     matrix = rng.standard_normal((4, 4))
     coordinates = SimpleNamespace(matrix=matrix, inverse=np.linalg.inv(matrix), pull=np.ones(4))
     host, device = both(rng.standard_normal(SHAPE), 3)
-    for step, change in pairs(3, 6):
-        host.add(step, change)
-        device.add(tensor(step), tensor(change))
-    gradient = rng.standard_normal(SHAPE)
+    for _ in zip(
+        walk(host, pairs(3, 6), np.asarray), walk(device, pairs(3, 6), tensor), strict=True
+    ):
+        pass
     for there in ("inside", "outside"):
         host, device = (getattr(each, there)(coordinates) for each in (host, device))
-        np.testing.assert_allclose(device.components, host.components, rtol=1e-10)
-        wanted, slope = host.downhill(gradient)
-        found, found_slope = device.downhill(tensor(gradient))
-        np.testing.assert_allclose(found.cpu().numpy(), wanted, rtol=1e-7, atol=1e-9)
-        assert found_slope == pytest.approx(slope, rel=1e-7)
-        # It goes on there: a place is free for the next pair.
-        for each, as_given in ((host, np.asarray), (device, tensor)):
-            each.add(*(as_given(part) for part in next(pairs(4, 1))))
-        assert device.n_pairs == host.n_pairs == 3
+        # It goes on there.
+        walks = walk(host, pairs(4, 5), np.asarray), walk(device, pairs(4, 5), tensor)
+        for _ in zip(*walks, strict=True):
+            assert_same(host, device)
 
 
 def test_components_go_to_the_device_and_back():
@@ -102,7 +120,7 @@ def test_a_descent_takes_the_same_steps():
 
     def on_device(components):
         value, gradient = on_host(components.cpu().numpy())
-        return value, tensor(gradient)
+        return tensor(value), tensor(gradient)
 
     host, device = both(rng.standard_normal(SHAPE))
     counts = [

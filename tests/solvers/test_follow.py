@@ -17,7 +17,7 @@ from lnml.objectives.lmnn import LMNNObjective
 from lnml.objectives.mcml import MCMLObjective
 from lnml.objectives.mmc import MMCObjective
 from lnml.solvers import barrier, path
-from lnml.solvers.descent import MOST_TRIALS, descend, take_step
+from lnml.solvers.descent import MOST_TRIALS, begin, descend, take_step
 from lnml.solvers.problem import ObjectiveProblem
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside
@@ -47,6 +47,13 @@ def quadratic(seed, size=6):
     return function, hessian, target
 
 
+def add(trail, step, change):
+    """Go one step, along which the gradient changes."""
+    trail.start(np.zeros_like(step))
+    assert trail.look(trail.at + step, 3.0, change) == 3.0
+    trail.advance()
+
+
 def test_the_model_of_the_curvature_is_that_of_bfgs():
     """The inverse Hessian by its recursion, from the same pairs."""
     _, hessian, _ = quadratic(0)
@@ -55,7 +62,8 @@ def test_the_model_of_the_curvature_is_that_of_bfgs():
     for _ in range(4):
         step = rng.standard_normal(n)
         pairs.append((step, hessian @ step))
-        trail.add(*(each.reshape(2, 3) for each in pairs[-1]))
+        add(trail, *(each.reshape(2, 3) for each in pairs[-1]))
+    np.testing.assert_allclose(trail.components.ravel(), sum(step for step, _ in pairs))
     step, change = pairs[-1]
     inverse = np.eye(n) * (step @ change) / (change @ change)
     for step, change in pairs:
@@ -63,7 +71,8 @@ def test_the_model_of_the_curvature_is_that_of_bfgs():
         inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ change)
     gradient = rng.standard_normal((2, 3))
     kept = gradient.copy()
-    direction, slope = trail.downhill(gradient)
+    trail.start(gradient)
+    direction, slope = trail.downhill()
     np.testing.assert_allclose(direction.ravel(), -inverse @ kept.ravel())
     assert slope == pytest.approx(-kept.ravel() @ inverse @ kept.ravel())
     np.testing.assert_array_equal(gradient, kept)
@@ -72,10 +81,10 @@ def test_the_model_of_the_curvature_is_that_of_bfgs():
 def test_pairs_of_no_curvature_are_not_taken_and_old_ones_go(monkeypatch):
     monkeypatch.setattr(trails, "MOST_PAIRS", 2)
     trail, step = Trail(np.zeros((2, 3))), np.ones((2, 3))
-    trail.add(step, -step)
+    add(trail, step, -step)
     assert not trail.steps
     for factor in (1.0, 2.0, 3.0):
-        trail.add(factor * step, step)
+        add(trail, factor * step, step)
     assert [each[0, 0] for each in trail.steps] == [2.0, 3.0]
     assert list(trail.products) == [12.0, 18.0]
     trail.forget()
@@ -94,7 +103,7 @@ def test_a_trail_in_other_coordinates_and_back():
     coordinates = SimpleNamespace(matrix=matrix, inverse=np.linalg.inv(matrix), pull=np.ones(3))
     trail = Trail(rng.standard_normal((3, 3)))
     step = rng.standard_normal((3, 3))
-    trail.add(step, step + 0.1 * rng.standard_normal((3, 3)))
+    add(trail, step, step + 0.1 * rng.standard_normal((3, 3)))
     inside = trail.inside(coordinates)
     # Distances, and the products of steps and changes, are the same.
     np.testing.assert_allclose(inside.components @ matrix.T, trail.components)
@@ -131,29 +140,31 @@ def test_values_fall_and_are_counted():
         return function(components)
 
     trail = Trail(np.ones((2, 3)))
-    value, gradient = counted(trail.components)
+    value = begin(counted, trail)
     for _ in range(5):
         before, at = len(seen), trail.components
-        reached = take_step(counted, trail, value, gradient)
+        reached = take_step(counted, trail, value)
         assert reached.n_evaluations == len(seen) - before
         assert reached.value < value
         assert trail.components is not at
-        value, gradient = reached.value, reached.gradient
+        value = reached.value
 
 
 @pytest.mark.parametrize("value", [1.0, np.inf, np.nan])
 def test_where_no_step_is_lower_a_trail_stays_and_forgets(value):
     trail = Trail(np.ones((2, 3)))
-    trail.add(np.ones((2, 3)), np.ones((2, 3)))
+    add(trail, np.ones((2, 3)), np.ones((2, 3)))
     at, slope = trail.components, np.ones((2, 3))
-    reached = take_step(lambda components: (value, slope), trail, 0.0, slope)
+    reached = take_step(lambda components: (value, slope), trail, 0.0)
     assert (reached.value, reached.n_evaluations) == (0.0, MOST_TRIALS)
     assert trail.components is at and not trail.steps
 
 
 def test_no_step_without_a_slope():
     flat = np.zeros((2, 3))
-    reached = take_step(lambda components: (0.0, flat), Trail(np.ones((2, 3))), 0.0, flat)
+    trail = Trail(np.ones((2, 3)))
+    trail.start(flat)
+    reached = take_step(lambda components: (0.0, flat), trail, 0.0)
     assert reached.n_evaluations == 0
     trail = Trail(np.ones((2, 3)))
     assert descend(lambda c: (0.0, flat), trail, max_iter=9, value_tol=0.0) == 1

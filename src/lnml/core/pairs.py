@@ -187,6 +187,8 @@ class Streamed(WorkingSet):
 class Hinge(NamedTuple):
     """The hinge terms of all triplets (i, target, candidate impostor).
 
+    Where components are a tensor, so are all of these: a descent brings them to the host itself.
+
     Attributes
     ----------
     smoothed : float
@@ -201,17 +203,17 @@ class Hinge(NamedTuple):
         Sum of max(0, h) over the triplets of a target pair. It may be left out if a moment was
         asked for.
     moment : ndarray of shape (r, d) or (d, d), or None
-        The sum over slopes that was asked for; a tensor where the components are one.
+        The sum over slopes that was asked for.
     target_slopes : pair values of the targets, or None
         Sum of the slopes of the triplets of a target pair; with a ``scatter`` alone.
     scatter : EdgeScatter or None
         The moment of the data with a bound of its rounding, if that was asked for.
     """
 
-    smoothed: float
-    exact: float
-    slope_sum: float
-    n_active: int
+    smoothed: Any
+    exact: Any
+    slope_sum: Any
+    n_active: Any
     target_hinge: Any
     moment: Any = None
     target_slopes: Any = None

@@ -21,7 +21,8 @@ class Trail:
 
     L-BFGS makes its model of the curvature from these pairs. They are worth keeping if the
     next problem has about the same curvature. A descent does its arithmetic with what a trail
-    gives it: here arrays, elsewhere what a device has.
+    gives it: here arrays, elsewhere what a device has. It begins with :meth:`start`; then it looks
+    at where a step would end, and advances to there or looks at a shorter one.
 
     Parameters
     ----------
@@ -36,11 +37,15 @@ class Trail:
     ----------
     most_pairs : int
         How many pairs there may be.
+    gradient : ndarray of shape (r, e), or what a device has
+        Where the trail is, once a descent has started.
     steps, changes : deques of ndarrays of shape (r, e)
         The newest last.
     products : deque of float
         Step times change, for each pair.
     """
+
+    gradient: Any
 
     def __init__(
         self,
@@ -49,6 +54,7 @@ class Trail:
         most_pairs: int | None = None,
     ) -> None:
         self._at: Any = components
+        self._seen: Any = None
         room = (most_bytes or MOST_BYTES) // (16 * max(components.size, 1))
         self.most_pairs = most = min(most_pairs or MOST_PAIRS, max(LEAST_PAIRS, room))
         self.steps: deque[np.ndarray] = deque(maxlen=most)
@@ -74,6 +80,26 @@ class Trail:
         """Go to components: an array, or what a descent works on."""
         self._at = at
 
+    def start(self, gradient: Any) -> None:
+        """Begin a descent where the trail is, with the gradient there."""
+        self.gradient = gradient
+
+    def look(self, components: Any, value: Any, gradient: Any) -> float:
+        """Take note of value and gradient at the end of a step; return the value as a number."""
+        self._seen = components, gradient
+        return float(value)
+
+    def advance(self) -> None:
+        """Go to where a descent looked last; keep the step, if it tells of a positive curvature."""
+        components, gradient = self._seen
+        step, change = components - self._at, gradient - self.gradient
+        product = self.dot(step, change)
+        if product > LEAST_CURVATURE * self.length(step) * self.length(change):
+            self.steps.append(step)
+            self.changes.append(change)
+            self.products.append(product)
+        self._at, self.gradient = components, gradient
+
     @staticmethod
     def dot(left: Any, right: Any) -> float:
         """Return the sum of the products of entries."""
@@ -84,26 +110,18 @@ class Trail:
         """Return the root of the sum of squares of entries."""
         return float(np.linalg.norm(values))
 
-    def add(self, step: Any, change: Any) -> None:
-        """Take a step and the change of the gradient, if they tell of a positive curvature."""
-        product = self.dot(step, change)
-        if product > LEAST_CURVATURE * self.length(step) * self.length(change):
-            self.steps.append(step)
-            self.changes.append(change)
-            self.products.append(product)
-
     def forget(self) -> None:
         """Drop all pairs."""
         self.steps.clear()
         self.changes.clear()
         self.products.clear()
 
-    def downhill(self, gradient: Any) -> tuple[Any, float]:
-        """Return minus the inverse of the curvature times a gradient (r x e), and the slope there.
+    def downhill(self) -> tuple[Any, float]:
+        """Return minus the inverse of the curvature times the gradient, and the slope there.
 
         By two loops over the pairs.
         """
-        q, shares = gradient.ravel().copy(), []
+        q, shares = self.gradient.ravel().copy(), []
         # BLAS adds in place, which takes half the time where pairs are many.
         pairs = [
             (step.ravel(), change.ravel(), product)
@@ -117,8 +135,8 @@ class Trail:
             q *= product / ddot(change, change)
         for step, change, product in pairs:
             q = daxpy(step, q, a=shares.pop() - ddot(change, q) / product)
-        direction = -q.reshape(gradient.shape)
-        return direction, self.dot(direction, gradient)
+        direction = -q.reshape(self.gradient.shape)
+        return direction, self.dot(direction, self.gradient)
 
     def inside(self, coordinates: Any) -> Self | None:
         """Return the same in linear coordinates; None if they are of another kind.

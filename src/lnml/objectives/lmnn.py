@@ -158,11 +158,11 @@ class Pull:
         """Do not mix the dual points so far with later ones."""
         self.recent.forget()
 
-    def value_and_gradient(self, components: Any) -> tuple[float, Any]:
+    def value_and_gradient(self, components: Any) -> tuple[Any, Any]:
         """Value at M = L^T L and its gradient in L (r x e), where the components are."""
         weighted = self.weight * components * like(self.scatter, components)
         if is_tensor(components):
-            return float((weighted * components).sum()), 2.0 * weighted
+            return (weighted * components).sum(), 2.0 * weighted
         return float(np.vdot(weighted, components)), 2.0 * weighted
 
     def restrict(self, gradient: Any) -> Any:

@@ -44,7 +44,7 @@ class MetricTerm(Protocol):
     """The part of an objective without a hinge, in the coordinates of a task."""
 
     # Components and gradients are arrays, or what a trail of the task has.
-    def value_and_gradient(self, components: Any) -> tuple[float, Any]:
+    def value_and_gradient(self, components: Any) -> tuple[Any, Any]:
         """Value at M = L^T L and its gradient in L (r x e)."""
 
     def restrict(self, gradient: Any) -> Any:
@@ -220,7 +220,7 @@ class TripletTask(Task, ABC):
         self.dual_bound = 0.0
         self._recent.clear()
 
-    def smoothed(self, components: Any, smoothing: float) -> tuple[float, Any]:
+    def smoothed(self, components: Any, smoothing: float) -> tuple[Any, Any]:
         """Value and gradient (r x e) of the smoothed objective over the working set.
 
         Components are an array, or what a trail of the task has; the gradient is the same.
@@ -229,7 +229,7 @@ class TripletTask(Task, ABC):
 
     def _smoothed_over(
         self, working: WorkingSet, weight: float, components: Any, smoothing: float
-    ) -> tuple[float, Any]:
+    ) -> tuple[Any, Any]:
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, working, smoothing, moment="coordinates")
         assert terms.moment is not None

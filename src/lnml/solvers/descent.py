@@ -15,46 +15,52 @@ ENOUGH = 1e-4
 MOST_TRIALS = 15
 LEAST_SHORTER, MOST_SHORTER = 0.1, 0.5
 
-# Maps components (r x e), as a trail has them, to a value and its gradient (r x e).
-Function = Callable[[Any], tuple[float, Any]]
+# Maps components (r x e), as a trail has them, to a value and its gradient (r x e); on a device
+# the value may be a tensor, which :meth:`lnml.core.trail.Trail.look` turns into a number.
+Function = Callable[[Any], tuple[Any, Any]]
 
 
 class Reached(NamedTuple):
-    """Value and gradient (r x e) where a step ended, and the evaluations it took."""
+    """Value where a step ended, and the evaluations it took."""
 
     value: float
-    gradient: Any
     n_evaluations: int
 
 
-def take_step(function: Function, trail: Trail, value: float, gradient: Any) -> Reached:
-    """Move a trail by one step from a point of known value and gradient (r x e).
+def take_step(function: Function, trail: Trail, value: float) -> Reached:
+    """Move a trail by one step from a point of known value, where its descent has started.
 
     A trail that finds no lower value stays where it is, and forgets what misled it.
     """
     start = trail.at
-    direction, slope = trail.downhill(gradient) if trail.n_pairs else (gradient, 0.0)
+    direction, slope = trail.downhill() if trail.n_pairs else (trail.gradient, 0.0)
     if not slope < 0.0:
         trail.forget()
-        length = trail.length(gradient)
+        length = trail.length(trail.gradient)
         if not length > 0.0:
-            return Reached(value, gradient, 0)
-        direction = gradient * (-FIRST_STEP * trail.length(start) / length)
-        slope = trail.dot(direction, gradient)
+            return Reached(value, 0)
+        direction = trail.gradient * (-FIRST_STEP * trail.length(start) / length)
+        slope = trail.dot(direction, trail.gradient)
     size = 1.0
     for trial in range(1, MOST_TRIALS + 1):
         components = start + size * direction
-        found, slopes = function(components)
+        found = trail.look(components, *function(components))
         if found <= value + ENOUGH * size * slope:
-            trail.add(components - start, slopes - gradient)
-            trail.move_to(components)
-            return Reached(found, slopes, trial)
+            trail.advance()
+            return Reached(found, trial)
         # The least value of the parabola through what is known.
         excess = found - value - slope * size
         shorter = -slope * size / (2.0 * excess) if np.isfinite(excess) else LEAST_SHORTER
         size *= min(max(shorter, LEAST_SHORTER), MOST_SHORTER)
     trail.forget()
-    return Reached(value, gradient, MOST_TRIALS)
+    return Reached(value, MOST_TRIALS)
+
+
+def begin(function: Function, trail: Trail) -> float:
+    """Start a descent where a trail is; return the value there."""
+    value, gradient = function(trail.at)
+    trail.start(gradient)
+    return float(value)
 
 
 def descend(function: Function, trail: Trail, *, max_iter: int, value_tol: float) -> int:
@@ -64,11 +70,10 @@ def descend(function: Function, trail: Trail, *, max_iter: int, value_tol: float
     -------
     n_evaluations : int
     """
-    value, gradient = function(trail.at)
-    n_evaluations = 1
+    value, n_evaluations = begin(function, trail), 1
     for _ in range(max_iter):
-        reached = take_step(function, trail, value, gradient)
-        gain, value, gradient = value - reached.value, reached.value, reached.gradient
+        reached = take_step(function, trail, value)
+        gain, value = value - reached.value, reached.value
         n_evaluations += reached.n_evaluations
         if gain <= value_tol * abs(value):
             break

@@ -70,7 +70,7 @@ class HingeTask(StreamedTask, Protocol):
     ) -> Trail:
         """Return a trail without pairs, for descents of this task."""
 
-    def smoothed(self, components: Any, smoothing: float) -> tuple[float, Any]:
+    def smoothed(self, components: Any, smoothing: float) -> tuple[Any, Any]:
         """Value and gradient of the smoothed problem over the working set.
 
         Components are an array, or what a trail of the task has.

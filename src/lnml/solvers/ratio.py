@@ -13,7 +13,7 @@ import numpy as np
 
 from lnml.core.monitor import Record
 from lnml.core.solution import Certificate, Solution
-from lnml.solvers.descent import take_step
+from lnml.solvers.descent import begin, take_step
 from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside, leave_saddle
@@ -105,7 +105,8 @@ def follow_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
     """
     trail, best = run.trail, components
     assert trail is not None
-    value, gradient = task.value_and_gradient(components)
+    trail.move_to(components)
+    value = begin(task.value_and_gradient, trail)
     seen = task.certify(components)
     objective, bound, n_evaluations = seen.objective, seen.bound, 1
     task.keep_dual(components)
@@ -114,8 +115,8 @@ def follow_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
         for _ in range(PATH_STEPS):
             if gap <= run.tol:
                 break
-            reached = take_step(task.value_and_gradient, trail, value, gradient)
-            value, gradient = reached.value, reached.gradient
+            reached = take_step(task.value_and_gradient, trail, value)
+            value = reached.value
             n_evaluations += reached.n_evaluations
             seen = task.certify(trail.components)
             if seen.objective < objective:
@@ -137,7 +138,6 @@ def follow_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
         moved = leave_saddle(at, seen.directions, 0.0, share=PATH_ESCAPE)
         if moved is not at:
             trail.move_to(beside(at, task.admissible(moved)))
-            value, gradient = task.value_and_gradient(trail.components)
-            n_evaluations = 1
+            value, n_evaluations = begin(task.value_and_gradient, trail), 1
     trail.move_to(best)
     return Solution(best, objective, bound, gap, gap <= run.tol)

@@ -113,7 +113,7 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
     programs.hinge[(rows.shape[0],)](
         z, rows, starts, candidates.indptr, candidates.indices, table,
         triplets.previous if has_previous else table,
-        bounds.roots if bounds else table, bounds.drift if bounds else table,
+        *((bounds.roots, bounds.drift, bounds.near) if bounds else (table, table, table)),
         candidate_weights, sums, totals,
         triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
         bounds.slack if bounds else 0.0,

@@ -161,7 +161,9 @@ def hinge(
             values, width = _aligned(data), data.shape[1]
         moved = laplacian(graph, joint_weights(sums), values, room)[:, :width]
         of_slopes = device_gram(moved, data, exact=moment == "data")
-        of_slopes = of_slopes if _on_device(embedding) else to_numpy(of_slopes)
+        if _on_device(embedding):
+            return _on_device_sums(sums.totals, of_slopes)
+        of_slopes = to_numpy(of_slopes)
     smoothed, exact, slope_sum, n_active = sums.totals.tolist()
     return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, of_slopes)
 
@@ -180,11 +182,19 @@ def _replayed(
 
     key = (gamma, room, data.data_ptr(), data.shape, data.dtype)
     recorded = working.replay(evaluate, (embedding.right,), key)
-    # The next one overwrites it.
-    found: Any = recorded.clone() if _on_device(embedding) else to_numpy(recorded)
+    if _on_device(embedding):
+        # The next one overwrites it.
+        kept = recorded.clone()
+        return _on_device_sums(kept, kept[4:].reshape(embedding.right.shape))
+    found = to_numpy(recorded)
     smoothed, exact, slope_sum, n_active = found[:4].tolist()
     moment = found[4:].reshape(embedding.right.shape)
     return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)
+
+
+def _on_device_sums(totals: torch.Tensor, moment: torch.Tensor) -> Hinge:
+    """Return the totals and the moment as tensors, without waiting for them."""
+    return Hinge(totals[0], totals[1], totals[2], totals[3], None, moment)
 
 
 def _on_device(embedding: Embedding) -> bool:

@@ -70,15 +70,44 @@ def distances(
 
 
 @triton.jit
+def _list_near(
+    indices, roots, drift, previous, near, first, count, limit, n_slots,
+    HAS_PREVIOUS: tl.constexpr, SLOTS: tl.constexpr, PIECE: tl.constexpr,
+):  # fmt: skip
+    """List the places of the candidates of a piece that may act; return how many there are.
+
+    Those are within the limit by their bounds, or have a multiplier.
+    """
+    place = tl.arange(0, PIECE)
+    mask = place < count
+    j = tl.load(indices + first + place, mask=mask, other=0)
+    root = tl.load(roots + first + place, mask=mask, other=0.0).to(tl.float64)
+    # A bound that is no number leaves nothing out.
+    kept = ~(root - tl.load(drift + j, mask=mask, other=0.0) > limit)
+    if HAS_PREVIOUS:
+        slot = tl.arange(0, SLOTS)
+        at = previous + (first + place)[:, None] * n_slots + slot[None, :]
+        there = mask[:, None] & (slot < n_slots)[None, :]
+        kept = kept | (tl.max(tl.load(at, mask=there, other=0.0), axis=1) > 0.0)
+    kept = kept & mask
+    ends = tl.cumsum(kept.to(tl.int32), axis=0)
+    tl.store(near + first + ends - 1, place.to(tl.uint8), mask=kept)
+    # All of it is written before any of it is read.
+    tl.debug_barrier()
+    return tl.sum(kept.to(tl.int32), axis=0)
+
+
+@triton.jit
 def hinge(
-    z, rows, starts, indptr, indices, table, previous, roots, drift, candidate_weights, sums,
+    z, rows, starts, indptr, indices, table, previous, roots, drift, near, candidate_weights, sums,
     totals, first_row, width, n_slots, gamma_upper, gamma_lower, slack,
     HAS_PREVIOUS: tl.constexpr, SMOOTH: tl.constexpr, SCREENED: tl.constexpr,
     SLOTS: tl.constexpr, PIECE: tl.constexpr, PAIRS: tl.constexpr, COORDINATES: tl.constexpr,
 ):  # fmt: skip
     """Margins of a piece of a row: its candidates (axis 0) with all targets (axis 1).
 
-    Candidates that are too far by the bounds of ``roots`` are left out (screen.py).
+    Candidates that are too far by the bounds of ``roots`` are left out (screen.py); ``near`` is
+    room for the places of the others in the piece.
     """
     piece = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + piece)
@@ -91,42 +120,43 @@ def hinge(
     active = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
     i = tl.zeros((PAIRS,), dtype=tl.int64) + first_row + row
     first = tl.load(starts + piece)
-    last = tl.minimum(tl.load(indptr + row + 1), first + PIECE)
+    count = tl.minimum(tl.load(indptr + row + 1) - first, PIECE).to(tl.int32)
     if SCREENED:
         moved = tl.load(drift + first_row + row)
         reach = 1.0 + tl.maximum(tl.max(target, axis=0), -1.0)
         limit = tl.sqrt(reach) * (1.0 + slack) + moved
-    for start in range(first, last, PAIRS):
-        pair = start + tl.arange(0, PAIRS)
-        mask = pair < last
+        count = _list_near(
+            indices, roots, drift, previous, near, first, count, limit, n_slots,
+            HAS_PREVIOUS, SLOTS, PIECE,
+        )  # fmt: skip
+    for start in range(0, count, PAIRS):
+        place = start + tl.arange(0, PAIRS)
+        mask = place < count
+        if SCREENED:
+            place = tl.load(near + first + place, mask=mask, other=0).to(tl.int32)
+        pair = first + place
         j = tl.load(indices + pair, mask=mask, other=0)
+        squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
         there = mask[:, None] & (slot < n_slots)[None, :]
+        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
+        if SCREENED:
+            other_moved = tl.load(drift + j, mask=mask, other=0.0)
+            root = tl.minimum(tl.sqrt(squares), FAR) * (1.0 - slack) + moved + other_moved
+            tl.store(roots + pair, (root * (1.0 - ROUNDING)).to(tl.float32), mask=mask)
         before = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
         if HAS_PREVIOUS:
             at = previous + pair[:, None] * n_slots + slot[None, :]
             before = tl.load(at, mask=there, other=0.0).to(tl.float64)
-        if SCREENED:
-            other_moved = tl.load(drift + j, mask=mask, other=0.0)
-            root = tl.load(roots + pair, mask=mask, other=0.0).to(tl.float64)
-            # A bound that is no number leaves nothing out.
-            mask = mask & (~(root - other_moved > limit) | (tl.max(before, axis=1) > 0.0))
-            there = mask[:, None] & (slot < n_slots)[None, :]
-        squares = _squares(z, i, z, j, mask, width, PAIRS, COORDINATES).to(tl.float64)
-        margin = tl.where(there, 1.0 + target[None, :] - squares[:, None], -1e30)
-        if SCREENED:
-            root = tl.minimum(tl.sqrt(squares), FAR) * (1.0 - slack) + moved + other_moved
-            tl.store(roots + pair, (root * (1.0 - ROUNDING)).to(tl.float32), mask=mask)
         if SMOOTH:
             slope = tl.minimum(tl.maximum(before + margin / gamma, 0.0), 1.0)
         else:
             slope = tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
-        shift = slope - before
-        smoothed += slope * margin - 0.5 * gamma * shift * shift
+        change = slope - before
+        smoothed += tl.where(there, slope * margin - 0.5 * gamma * (change * change), 0.0)
         slope_sums += slope
         hinge_sums += tl.maximum(margin, 0.0)
         active += tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
-        # Those that are left out have none.
-        tl.store(candidate_weights + pair, tl.sum(slope, axis=1), mask=pair < last)
+        tl.store(candidate_weights + pair, tl.sum(slope, axis=1), mask=mask)
     weight_by_slot, hinge_by_slot = tl.sum(slope_sums, axis=0), tl.sum(hinge_sums, axis=0)
     place = sums + 2 * (piece * n_slots + slot)
     tl.store(place, weight_by_slot, mask=slot < n_slots)

@@ -25,12 +25,15 @@ class Bounds(NamedTuple):
         Distance (not squared) when it was computed last, plus the drift of both rows then.
     drift : tensor of float64, shape (n,)
         How far each row has moved so far.
+    near : tensor of uint8, aligned with the candidates
+        Room for the places of those that are not left out.
     slack : float
         Relative rounding of a distance.
     """
 
     roots: torch.Tensor
     drift: torch.Tensor
+    near: torch.Tensor
     slack: float
 
 
@@ -55,8 +58,9 @@ class Screen:
         if self._last is None:
             roots = torch.full((self._size,), -torch.inf, dtype=torch.float32, device=z.device)
             drift = torch.zeros(len(z), dtype=torch.float64, device=z.device)
+            near = torch.empty(self._size, dtype=torch.uint8, device=z.device)
             slack = (z.shape[1] + 16.0) * torch.finfo(z.dtype).eps
-            self._last, self._bounds = z.clone(), Bounds(roots, drift, slack)
+            self._last, self._bounds = z.clone(), Bounds(roots, drift, near, slack)
             return self._bounds
         if self._bounds is None or z.shape != self._last.shape or z.dtype != self._last.dtype:
             # New buffers would leave recordings with the old ones.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from lnml.core.trail import LEAST_CURVATURE, Trail
 from lnml.kernels.torch.basics import to_numpy, to_tensor
@@ -15,13 +15,31 @@ from lnml.kernels.torch.basics import to_numpy, to_tensor
 SMALL = 2**13
 
 
+class Message(NamedTuple):
+    """What comes to the host when a descent looks at the end of a step.
+
+    Attributes
+    ----------
+    with_step, with_change : ndarrays of shape (1 + 2 m,)
+        Products of the rows of a trail with the step, and with the change of the gradient.
+    step_step, step_change, change_change : float
+        Products of these two.
+    """
+
+    with_step: np.ndarray
+    with_change: np.ndarray
+    step_step: float
+    step_change: float
+    change_change: float
+
+
 class TorchTrail(Trail):
-    """See :class:`lnml.core.trail.Trail`.
+    """See :class:`lnml.core.trail.Trail`. A step sends one message to the host.
 
     The two loops over the pairs need products of steps, changes and the gradient with each other
-    alone. Those of the pairs are on the host, those with a gradient come there in one message. So
-    the loops are two triangular systems of the size of the number of pairs, and a direction is
-    a sum of steps and changes (docs/gpu.md).
+    alone, which are kept on the host; those of a new pair come there with the value at its end. So
+    the loops are two triangular systems of the size of the number of pairs, and a direction is a
+    sum of steps and changes (docs/gpu.md).
     """
 
     def __init__(
@@ -35,16 +53,16 @@ class TorchTrail(Trail):
         self._device = device
         super().__init__(components, most_bytes, most_pairs)
         self._host: np.ndarray | None = components
-        # One place more than there are pairs: a new one is looked at before the oldest goes.
-        self._n_places = self.most_pairs + 1
-        # All steps, all changes, and the last gradient, in rows; made for the first pair.
+        # The gradient, then step and change of each place, in rows; made for the first descent.
         self._rows: torch.Tensor | None = None
         # Products of steps (rows) and changes (columns), and of changes with each other.
-        shape = (self._n_places, self._n_places)
+        shape = (self.most_pairs, self.most_pairs)
         self._with_steps, self._with_changes = np.zeros(shape), np.zeros(shape)
-        # Places of the pairs, the oldest first, and those that are free.
+        # Products of the rows with the gradient.
+        self._slopes = np.zeros(1 + 2 * self.most_pairs)
+        # Places of the pairs, the oldest first, and how many places were ever used.
         self._used: list[int] = []
-        self._free = list(range(self._n_places))
+        self._n_places = 0
 
     @property
     def components(self) -> np.ndarray:
@@ -69,55 +87,87 @@ class TorchTrail(Trail):
         """Go to components: an array, or a tensor on the device."""
         self._at, self._host = at, None if isinstance(at, torch.Tensor) else at
 
+    def start(self, gradient: torch.Tensor) -> None:
+        """Begin a descent where the trail is, with the gradient there."""
+        if self._rows is None:
+            shape = (1 + 2 * self.most_pairs, gradient.numel())
+            self._rows = torch.zeros(shape, dtype=torch.float64, device=self._device)
+        self._take_gradient(gradient)
+        rows = self._rows[: 1 + 2 * self._n_places]
+        self._slopes[: len(rows)] = to_numpy(rows @ rows[0])
+
+    def look(self, components: torch.Tensor, value: torch.Tensor, gradient: torch.Tensor) -> float:
+        """Take note of value and gradient at the end of a step; return the value as a number."""
+        assert self._rows is not None, "a descent has started"
+        rows = self._rows[: 1 + 2 * self._n_places]
+        new = torch.stack([(components - self.at).ravel(), (gradient - self.gradient).ravel()])
+        parts = [(rows @ new.T).ravel(), (new @ new.T).ravel(), value.reshape(1)]
+        sent = to_numpy(torch.cat(parts))
+        products, (ss, sc, _, cc, found) = sent[:-5].reshape(-1, 2), sent[-5:].tolist()
+        self._seen = components, gradient, new, Message(products[:, 0], products[:, 1], ss, sc, cc)
+        return found
+
+    def advance(self) -> None:
+        """Go to where a descent looked last; keep the step, if it tells of a positive curvature."""
+        components, gradient, new, message = self._seen
+        self._slopes[: message.with_change.size] += message.with_change
+        self._slopes[0] += message.with_change[0] + message.change_change
+        lengths = np.sqrt(message.step_step * message.change_change)
+        if message.step_change > LEAST_CURVATURE * lengths:
+            self._keep(new, message)
+        self._take_gradient(gradient)
+        self.move_to(components)
+
+    def _take_gradient(self, gradient: torch.Tensor) -> None:
+        assert self._rows is not None, "a descent has started"
+        self.gradient, self._rows[0] = gradient, gradient.ravel()
+
+    def _keep(self, new: torch.Tensor, message: Message) -> None:
+        """Keep a pair, in the place of the oldest if there is no other."""
+        assert self._rows is not None, "a descent has started"
+        full = len(self._used) == self.most_pairs
+        place = self._used.pop(0) if full else self._n_places
+        known, self._n_places = self._n_places, max(self._n_places, place + 1)
+        self._rows[1 + 2 * place : 3 + 2 * place] = new
+        self._with_steps[:known, place] = message.with_change[1::2]
+        self._with_steps[place, :known] = message.with_step[2::2]
+        self._with_changes[:known, place] = message.with_change[2::2]
+        self._with_changes[place, :known] = message.with_change[2::2]
+        self._with_steps[place, place] = message.step_change
+        self._with_changes[place, place] = message.change_change
+        self._slopes[1 + 2 * place] = message.with_step[0] + message.step_change
+        self._slopes[2 + 2 * place] = message.with_change[0] + message.change_change
+        self._used.append(place)
+
     @staticmethod
     def dot(left: torch.Tensor, right: torch.Tensor) -> float:
         """Return the sum of the products of entries."""
-        return float(torch.dot(left.reshape(-1), right.reshape(-1)))
+        return float(torch.dot(left.ravel(), right.ravel()))
 
     @staticmethod
     def length(values: torch.Tensor) -> float:
         """Return the root of the sum of squares of entries."""
         return float(np.sqrt(TorchTrail.dot(values, values)))
 
-    def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
-        """Take a step and the change of the gradient, if they tell of a positive curvature."""
-        if self._rows is None:
-            shape = (2 * self._n_places + 1, step.numel())
-            self._rows = torch.zeros(shape, dtype=torch.float64, device=self._device)
-        place, n = self._free[0], self._n_places
-        new = torch.stack([step.reshape(-1), change.reshape(-1)])
-        self._rows[place], self._rows[n + place] = new
-        products = to_numpy(self._rows[: 2 * n] @ new.T)
-        with_steps, with_changes = products[:n], products[n:]
-        lengths = np.sqrt(with_steps[place, 0] * with_changes[place, 1])
-        if not with_steps[place, 1] > LEAST_CURVATURE * lengths:
-            return
-        self._with_steps[:, place], self._with_steps[place] = with_steps[:, 1], with_changes[:, 0]
-        self._with_changes[:, place] = self._with_changes[place] = with_changes[:, 1]
-        self._used.append(self._free.pop(0))
-        if len(self._used) > self.most_pairs:
-            self._free.append(self._used.pop(0))
-
     def forget(self) -> None:
         """Drop all pairs."""
-        self._used, self._free = [], list(range(self._n_places))
+        self._used, self._n_places = [], 0
 
-    def downhill(self, gradient: torch.Tensor) -> tuple[torch.Tensor, float]:
-        """Return minus the inverse of the curvature times a gradient (r x e), and the slope there.
+    def downhill(self) -> tuple[torch.Tensor, float]:
+        """Return minus the inverse of the curvature times the gradient, and the slope there.
 
         There must be a pair.
         """
         assert self._rows is not None, "there are pairs"
-        self._rows[-1] = gradient.reshape(-1)
-        products = to_numpy(self._rows @ self._rows[-1])
-        used, n = np.array(self._used), self._n_places
-        shares = np.zeros(len(products))
-        shares[used], shares[n + used], shares[-1] = _two_loops(
+        used = np.array(self._used)
+        shares = np.zeros(1 + 2 * self._n_places)
+        slopes = self._slopes[: shares.size]
+        shares[1 + 2 * used], shares[2 + 2 * used], shares[0] = _two_loops(
             self._with_steps[np.ix_(used, used)], self._with_changes[np.ix_(used, used)],
-            products[used], products[n + used],
+            slopes[1 + 2 * used], slopes[2 + 2 * used],
         )  # fmt: skip
-        direction = to_tensor(shares, self._device) @ self._rows
-        return direction.reshape(gradient.shape), float(shares @ products)
+        direction = to_tensor(shares, self._device) @ self._rows[: shares.size]
+        return direction.reshape(self.gradient.shape), float(shares @ slopes)
 
     def _mapped(self, of_components: np.ndarray, of_gradients: np.ndarray) -> Self:
         """Multiply components and steps by one matrix, changes by another."""
@@ -127,16 +177,16 @@ class TorchTrail(Trail):
         if not self._used or self._rows is None:
             return mapped
         n, (rank, _) = self._n_places, self.components.shape
-        steps, changes = (
-            (part.reshape(n, rank, -1) @ to_tensor(matrix, self._device)).reshape(n, -1)
-            for part, matrix in (
-                (self._rows[:n], of_components), (self._rows[n : 2 * n], of_gradients),
-            )
-        )  # fmt: skip
-        mapped._rows = torch.cat([steps, changes, torch.zeros_like(steps[:1])])
-        products = to_numpy(torch.cat([steps, changes]) @ changes.T)
-        mapped._with_steps, mapped._with_changes = products[:n], products[n:]
-        mapped._used, mapped._free = list(self._used), list(self._free)
+        rows, width = self._rows[1 : 1 + 2 * n].reshape(n, 2, rank, -1), of_components.shape[1]
+        moved = torch.empty((n, 2, rank, width), dtype=torch.float64, device=self._device)
+        for kind, matrix in enumerate((of_components, of_gradients)):
+            moved[:, kind] = rows[:, kind] @ to_tensor(matrix, self._device)
+        flat = moved.reshape(2 * n, -1)
+        mapped._rows = flat.new_zeros((1 + 2 * self.most_pairs, flat.shape[1]))
+        mapped._rows[1 : 1 + 2 * n] = flat
+        products = to_numpy(flat @ flat[1::2].T)
+        mapped._with_steps[:n, :n], mapped._with_changes[:n, :n] = products[::2], products[1::2]
+        mapped._used, mapped._n_places = list(self._used), n
         return mapped
 
 
@@ -152,10 +202,9 @@ def _two_loops(
     of_steps, of_changes : ndarrays of shape (m,)
         Products with the gradient.
     """
-    newer = np.triu(with_steps)
-    sizes = np.diag(with_steps)
-    first = solve_triangular(newer, of_steps, check_finite=False)
+    newer, sizes = with_steps, np.diag(with_steps)
+    first = dtrtrs(newer, of_steps)[0]
     unit = sizes[-1] / with_changes[-1, -1]
     left = unit * (of_changes - with_changes @ first)
-    second = solve_triangular(newer, sizes * first - left, trans=1, check_finite=False)
+    second = dtrtrs(newer, sizes * first - left, trans=1)[0]
     return -second, unit * first, -unit
