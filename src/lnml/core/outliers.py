@@ -22,5 +22,11 @@ def usual_range(rows: np.ndarray) -> np.ndarray:
     >>> usual_range(np.array([[1.0], [2.0], [3.0], [4.0], [1e9]]))
     array([4.])
     """
-    steps = [step[step > 0.0] for step in np.diff(np.sort(rows, axis=0), axis=0).T]
-    return np.array([np.median(step) * step.size if step.size else 0.0 for step in steps])
+    steps = np.sort(np.diff(np.sort(rows, axis=0), axis=0), axis=0)
+    counts = (steps > 0.0).sum(axis=0)
+    if not counts.any():
+        return np.zeros(rows.shape[1])
+    # Steps above zero come last; an even number of them has two in the middle.
+    middle = [len(steps) - counts + np.maximum(counts - 1 + k, 0) // 2 for k in range(2)]
+    found = np.take_along_axis(steps, np.minimum(middle, len(steps) - 1), axis=0)
+    return np.where(counts > 0, found.mean(axis=0) * counts, 0.0)

@@ -83,11 +83,9 @@ class Slopes(NamedTuple):
         width = int(self.impostor.max(initial=0)) + 1
         rows = target_rows[self.target]
         keys = rows.astype(np.int64) * width + self.impostor
-        new = np.diff(keys, prepend=-1)
-        if (new >= 0).all():
+        if keys.size and (keys[1:] >= keys[:-1]).all():
             # As devices list them: nothing is left to sort.
-            first = np.flatnonzero(new)
-            summed = np.bincount(np.cumsum(new > 0) - 1, self.value, first.size)
-            return rows[first], self.impostor[first], summed
+            first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+            return rows[first], self.impostor[first], np.add.reduceat(self.value, first)
         keys, place = np.unique(keys, return_inverse=True)
         return keys // width, keys % width, np.bincount(place, self.value, keys.size)

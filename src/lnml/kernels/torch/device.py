@@ -6,10 +6,11 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 
 import torch
 from sklearn import get_config
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from lnml.core.text import memory_text
 from lnml.kernels.torch.replay import forget_pool
@@ -85,7 +86,7 @@ def fit_session(device: torch.device, n_rows: Callable[[], int]) -> Iterator[Non
     BLAS on the host works on d x d matrices only; several threads would wait for
     each other there. ``n_rows`` tells how many rows are fitted, as soon as that is known.
     """
-    with threadpool_limits(1, user_api="blas"), settings_of_a_fit(device):
+    with _host_libraries().limit(limits=1, user_api="blas"), settings_of_a_fit(device):
         before = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
         try:
             yield
@@ -95,6 +96,15 @@ def fit_session(device: torch.device, n_rows: Callable[[], int]) -> Iterator[Non
             raise MemoryError(message) from error
         finally:
             forget_pool()
+
+
+@cache
+def _host_libraries() -> ThreadpoolController:
+    """Return what can limit the threads of BLAS: all are loaded by now, and finding them is slow.
+
+    It takes several milliseconds.
+    """
+    return ThreadpoolController()
 
 
 @contextmanager
