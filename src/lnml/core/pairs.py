@@ -169,6 +169,9 @@ class WorkingSet:
         """Return the same triplets with other multipliers."""
         return replace(self, multipliers=multipliers)
 
+    def rest(self) -> None:
+        """Let go of what only evaluations near the last one use; they may come nevertheless."""
+
 
 @dataclass(frozen=True, eq=False)
 class Streamed(WorkingSet):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lnml.core.pairs import Pattern, Streamed
-from lnml.core.points import Points
+from lnml.core.points import Embedding, Points
 from lnml.kernels.tensors import is_tensor
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.triplet_task import TripletTask, count_triplets
@@ -86,9 +86,11 @@ class FinishedTriplets:
         self.large = care == 0 and n_pairs * components.size > most and not far
         self.large = may_be_large and (self.large or self.kernels.remote)
         self.large = self.large or (self.streamed and care == 0)
-        points = self.kernels.mapped(self.points, wide=True)
-        self.embedding = self.kernels.embed(points, components)
-        self.rounding = embedding_error(self.kernels.columns(points), points, components)
+        task.working.rest()
+        # Only the coordinates are wide: rows may be half as long.
+        wide = self.kernels.mapped(self.points, components.T, wide=True)
+        self.embedding = Embedding.of(wide)
+        self.rounding = embedding_error(self.kernels.columns(self.points), wide, components)
         rows = np.zeros((0, self.points.n_features))
         if not self.large:
             rows = self.kernels.to_host(self.points.data)

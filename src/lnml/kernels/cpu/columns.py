@@ -42,12 +42,16 @@ def training_points(X: np.ndarray, order: np.ndarray, class_start: np.ndarray) -
 def columns(points: Points) -> Columns:
     """See :meth:`lnml.kernels.protocol.Kernels.columns`."""
     data = points.data
-    return Columns(
-        data.mean(axis=0, dtype=np.float64),
-        data.std(axis=0, dtype=np.float64),
-        data.min(axis=0).astype(np.float64),
-        data.max(axis=0).astype(np.float64),
-    )
+    mean = data.mean(axis=0, dtype=np.float64)
+    squares = np.zeros_like(mean)
+    for tile in row_tiles(len(data), _ROWS_PER_TILE):
+        rows = np.square(data[slice(*tile)] - mean)
+        # Row by row, so that the sum does not depend on tiles.
+        rows[0] += squares
+        squares = rows.sum(axis=0)
+    lowest, highest = data.min(axis=0), data.max(axis=0)
+    spread = np.sqrt(squares / len(data))
+    return Columns(mean, spread, lowest.astype(np.float64), highest.astype(np.float64))
 
 
 def mapped(

@@ -120,6 +120,10 @@ class Screen:
             self._roots = np.full(self._size, -np.inf, dtype=np.float32)
         return Bounds(self._roots, trail.drift, other.drift, trail.slack)
 
+    def forget(self) -> None:
+        """Drop the bounds."""
+        self._starts, self._roots = ("", ""), NO_BOUNDS.roots
+
 
 class Followed:
     """Rows on their way from one evaluation to the next."""
@@ -137,6 +141,10 @@ class Followed:
         self._last = z
         return self._trail
 
+    def forget(self) -> None:
+        """Begin anew at the next evaluation."""
+        self._last = self._trail = None
+
 
 @dataclass(frozen=True, eq=False)
 class ScreenedSet(WorkingSet):
@@ -144,6 +152,11 @@ class ScreenedSet(WorkingSet):
 
     screen: Screen = field(default_factory=lambda: Screen(0))
     followed: Followed = field(default_factory=Followed)
+
+    def rest(self) -> None:
+        """Let go of the bounds, and of the coordinates that rows are followed from."""
+        self.screen.forget()
+        self.followed.forget()
 
 
 def screened(working: WorkingSet) -> WorkingSet:
