@@ -123,6 +123,18 @@ def test_small_steps_leave_most_candidates_out():
     assert max(later) < 0.2 * first
 
 
+def test_a_working_set_that_rested_goes_on():
+    rng = np.random.default_rng(3)
+    Z, y = sorted_blobs(0, [30, 30], 3, separation=2.0)
+    kernels, points, screened, plain = working_sets(Z, y, np.float64)
+    for number, here in enumerate(walk(Z, 0.1, rng)):
+        assert_same(kernels, embedding(points, here), screened, plain)
+        if number % 3 == 2:
+            screened.rest()
+            # No coordinates, and no bounds.
+            assert screened.followed._last is None and not screened.screen._roots.size
+
+
 def test_small_working_sets_have_no_bounds(monkeypatch):
     monkeypatch.undo()
     Z, y = sorted_blobs(0, [20, 20], 3)

@@ -13,6 +13,8 @@ from lnml.certificates import verify
 from lnml.core.pairs import Edge
 from lnml.objectives import triplet_proof
 from lnml.objectives.conditioning import class_pull, whiten_pull
+from lnml.objectives.triplet_proof import embedding_error
+from lnml.proofs.rounding import gamma
 from lnml.proofs.slopes import Slopes
 from lnml.solvers import path
 
@@ -37,6 +39,19 @@ def test_large_proofs_are_proofs(monkeypatch, dtype):
     assert model.objective_ == pytest.approx(
         found.objective, rel=1e-12 if dtype == np.float64 else 1e-6
     )
+
+
+@pytest.mark.parametrize("rank", [1, 2, 100])
+def test_the_error_of_coordinates_is_that_of_sums_over_all_columns(rank):
+    """Also where a metric has fewer rows than columns."""
+    rng = np.random.default_rng(rank)
+    X, y = rng.standard_normal((60, 100)), np.repeat([0, 1], 30)
+    training, components = training_set(X, y), rng.standard_normal((rank, 100))
+    kernels, points = training.kernels, training.points
+    wide = kernels.mapped(points, components.T, wide=True)
+    found = embedding_error(kernels.columns(points), wide, components)
+    largest = np.abs(np.asarray(kernels.to_host(points.data))).max(axis=0)
+    assert found == pytest.approx(gamma(102) * largest @ np.linalg.norm(components, axis=0))
 
 
 @pytest.mark.parametrize("care", [0, 1, 2])
@@ -139,3 +154,12 @@ class TestSlopes:
         np.testing.assert_array_equal(self.first.per_target(4), [1.5, 0.0, 0.25, 0.0])
         rows, impostors, slopes = self.first.impostor_pairs(np.array([3, 3, 3, 4]))
         assert list(zip(rows, impostors, slopes, strict=True)) == [(3, 5, 0.75), (3, 7, 1.0)]
+
+    def test_of_pairs_that_are_sorted(self):
+        # As devices list them: by row and impostor, then target.
+        sorted_ones = Slopes(np.array([0, 1, 0, 2]), np.array([5, 5, 7, 5]), np.arange(1.0, 5.0))
+        rows, impostors, slopes = sorted_ones.impostor_pairs(np.array([3, 3, 4]))
+        found = list(zip(rows, impostors, slopes, strict=True))
+        assert found == [(3, 5, 3.0), (3, 7, 3.0), (4, 5, 4.0)]
+        none = Slopes(*(np.zeros(0, kind) for kind in (int, int, float)))
+        assert all(part.size == 0 for part in none.impostor_pairs(np.array([3, 3, 4])))

@@ -170,7 +170,10 @@ class WorkingSet:
         return replace(self, multipliers=multipliers)
 
     def rest(self) -> None:
-        """Let go of what only evaluations near the last one use; they may come nevertheless."""
+        """Let go of what makes evaluations near the last one fast; later ones may still come.
+
+        Here there is nothing to let go of.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +193,8 @@ class Streamed(WorkingSet):
 class Hinge(NamedTuple):
     """The hinge terms of all triplets (i, target, candidate impostor).
 
-    Where components are a tensor, so are all of these: a descent brings them to the host itself.
+    Where components are a tensor and a moment is asked for, the numbers and the moment are tensors:
+    a descent brings them to the host itself.
 
     Attributes
     ----------

@@ -40,9 +40,9 @@ class Trail:
     gradient : ndarray of shape (r, e), or what a device has
         Where the trail is, once a descent has started.
     steps, changes : deques of ndarrays of shape (r, e)
-        The newest last.
+        The newest last; of a trail on the host alone.
     products : deque of float
-        Step times change, for each pair.
+        Step times change, for each of these pairs.
     """
 
     gradient: Any

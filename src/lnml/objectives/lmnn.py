@@ -249,7 +249,10 @@ class LMNNTask(TripletTask):
         most_bytes: int | None = None,
         most_pairs: int | None = None,
     ) -> Trail:
-        """Return a trail without pairs, where the device does its arithmetic."""
+        """Return a trail without pairs, where the device does its arithmetic.
+
+        Other hinge tasks keep theirs on the host, since their terms know no tensors.
+        """
         return self.kernels.trail(components, most_bytes, most_pairs)
 
     def slope_at_zero(self) -> np.ndarray:

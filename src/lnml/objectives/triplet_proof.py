@@ -230,8 +230,11 @@ class FinishedTriplets:
 
 
 def embedding_error(columns: Any, points: Points, components: np.ndarray) -> float:
-    """Largest error of a row's coordinates under components (r x d), as a length."""
+    """Largest error of a row's coordinates under components (r x d), as a length.
+
+    They are computed in the type of ``points``.
+    """
     largest = np.maximum(-columns.lowest, columns.highest)
     sizes = np.linalg.norm(components, axis=0)
     unit = 0.5 * points.precision
-    return gamma(points.n_features + 2, unit) * float(largest @ sizes)
+    return gamma(components.shape[1] + 2, unit) * float(largest @ sizes)

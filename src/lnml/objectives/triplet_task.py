@@ -230,10 +230,11 @@ class TripletTask(Task, ABC):
     def _smoothed_over(
         self, working: WorkingSet, weight: float, components: Any, smoothing: float
     ) -> tuple[Any, Any]:
+        # First: what it copies to a device would wait for the hinges.
+        value, gradient = self.term.value_and_gradient(components)
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, working, smoothing, moment="coordinates")
         assert terms.moment is not None
-        value, gradient = self.term.value_and_gradient(components)
         gradient = self.term.restrict(gradient + 2.0 * weight * terms.moment)
         return value + weight * terms.smoothed, gradient
 

@@ -46,7 +46,7 @@ def columns(points: Points) -> Columns:
     squares = np.zeros_like(mean)
     for tile in row_tiles(len(data), _ROWS_PER_TILE):
         rows = np.square(data[slice(*tile)] - mean)
-        # Row by row, so that the sum does not depend on tiles.
+        # Row by row: with two columns and more, the sum does not depend on tiles.
         rows[0] += squares
         squares = rows.sum(axis=0)
     lowest, highest = data.min(axis=0), data.max(axis=0)

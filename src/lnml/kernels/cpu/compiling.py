@@ -19,7 +19,7 @@ _SELDOM = 50_000
 
 # A loop that Python calls. Nobody calls it from C.
 loop = partial(njit, nogil=True, cache=True, no_cfunc_wrapper=True)
-# A function that loops alone call.
+# A function that loops alone call: without a wrapper, a call from Python crashes the process.
 helper = partial(loop, no_cpython_wrapper=True)
 # One that becomes part of the loop that calls it: there is less to compile than for a call.
 inlined = partial(helper, inline="always")
@@ -48,6 +48,7 @@ class SeldomCollected(Listener):
         with self._lock:
             if self._busy == 1:
                 gc.set_threshold(*self._usual)
+            # This module may be imported while numba compiles: that end has no start.
             self._busy = max(self._busy - 1, 0)
 
 

@@ -174,7 +174,7 @@ def _list_pairs(
     indptr, indices, weights, write, place, out_indices, out_weights, other_place, other_indices,
     other_weights,
 ):  # fmt: skip
-    """Write each pair into the lists of both its rows, which may be the same lists, or count them.
+    """Write each pair into the lists of both its rows, which may be the same; or only count them.
 
     Places move on by one for each pair. Pairs of weight zero are left out.
     """

@@ -57,7 +57,7 @@ class TorchKernels(Kernels):
     def __init__(self, name: str) -> None:
         self.device = _device.parse_device(name)
         if self.device.type == "cuda" and fused.triton is not None:
-            fused.started()
+            fused.start(self.device)
         # Asked once: the driver takes its time to answer.
         self.free = _device.free_bytes(self.device)
         self.room = _device.tile_bytes(self.free)

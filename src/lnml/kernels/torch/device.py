@@ -100,9 +100,9 @@ def fit_session(device: torch.device, n_rows: Callable[[], int]) -> Iterator[Non
 
 @cache
 def _host_libraries() -> ThreadpoolController:
-    """Return what can limit the threads of BLAS: all are loaded by now, and finding them is slow.
+    """Return what can limit the threads of BLAS, looked for once: that takes milliseconds.
 
-    It takes several milliseconds.
+    A library that is loaded later is not limited.
     """
     return ThreadpoolController()
 

@@ -8,6 +8,7 @@ computed by torch operations. The tests compare both with NumPy.
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -30,14 +31,15 @@ if TYPE_CHECKING:
     from lnml.kernels.torch.hinge import Triplets
     from lnml.kernels.torch.working_set import Joined
 
-# Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
+# Candidates of a row that one program goes through: their places must fit into a byte.
 PIECE = 128
+# Pairs and coordinates that a program works on at once, found by measurement (docs/gpu.md).
 DISTANCES = {"PAIRS": 8, "COORDINATES": 64, "num_warps": 1}
 HINGE = {"PAIRS": 8, "COORDINATES": 16, "num_warps": 2}
 LAPLACIAN = {"WORD": 32, "PAIRS": 2, "num_warps": 1}
+FOLLOW = {"COORDINATES": 256, "num_warps": 1}
 # Pairs of the joined lists that one program goes through: most have no weight.
 LONG_PIECE = 512
-FOLLOW = {"COORDINATES": 256, "num_warps": 1}
 MOST_COORDINATES = 256
 # Triton loads 16 bytes at a time if widths are a multiple of this; few columns are not worth it.
 ALIGNMENT = 16
@@ -58,21 +60,31 @@ LIST = {"BLOCK": BLOCK, "num_warps": 1}
 ROW = {"COLUMNS": 4096, "num_warps": 8}
 
 
-@cache
-def started() -> Future[None]:
+_starting = threading.Lock()
+
+
+def start(device: torch.device) -> Future[None]:
     """Let Triton read its own files, which takes as long as a small fit, beside other work."""
-    pool = ThreadPoolExecutor(1)
-    reading = pool.submit(_load_a_program)
+    with _starting:
+        return _reading(device)
+
+
+@cache
+def _reading(device: torch.device) -> Future[None]:
+    """Return the reading for a device; if it failed, :func:`usable` raises its error each time."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="lnml-triton")
+    found = pool.submit(_load_a_program, device)
     pool.shutdown(wait=False)
-    return reading
+    return found
 
 
-def _load_a_program() -> None:
+def _load_a_program(device: torch.device) -> None:
     """Find one of the programs of every fit on disk, or compile it."""
     kinds = torch.float64, torch.int64, torch.float32
-    programs.add_pieces.warmup(
-        *kinds, MOST_COORDINATES, COORDINATES=MOST_COORDINATES, num_warps=1, grid=(1,)
-    )
+    with torch.cuda.device(device):
+        programs.add_pieces.warmup(
+            *kinds, MOST_COORDINATES, COORDINATES=MOST_COORDINATES, num_warps=1, grid=(1,)
+        )
 
 
 def usable(values: torch.Tensor) -> bool:
@@ -80,7 +92,7 @@ def usable(values: torch.Tensor) -> bool:
     if triton is None:
         return False
     if values.is_cuda:
-        started().result()
+        start(values.device).result()
         return True
     return os.environ.get("TRITON_INTERPRET") == "1"
 

@@ -47,7 +47,7 @@ class Triplets:
         Bytes that temporary arrays may take.
     first_row : int, default=0
         Row of z that is row 0 of the patterns.
-    bounds : Bounds or None
+    bounds : Bounds, optional
         Of the distances of candidates, where a GPU has them.
 
     Attributes

@@ -16,6 +16,8 @@ FAR = tl.constexpr(1e19)
 @triton.jit
 def follow(z, last, drift, width, slack, COORDINATES: tl.constexpr):
     """Add the length that a row moved since ``last`` to its drift, rounded up; renew ``last``."""
+    # In float64: added to one in float32, the slack of float64 rows would vanish.
+    slack = tl.full((), 0.0, dtype=tl.float64) + slack
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((COORDINATES,), dtype=z.dtype.element_ty)
     for start in range(0, width, COORDINATES):
@@ -98,6 +100,17 @@ def _list_near(
 
 
 @triton.jit
+def _slope(margin, before, gamma, SMOOTH: tl.constexpr):
+    """Return the slope of a smoothed hinge around a multiplier, and its value."""
+    if SMOOTH:
+        slope = tl.minimum(tl.maximum(before + margin / gamma, 0.0), 1.0)
+    else:
+        slope = tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
+    change = slope - before
+    return slope, slope * margin - 0.5 * gamma * (change * change)
+
+
+@triton.jit
 def hinge(
     z, rows, starts, indptr, indices, table, previous, roots, drift, near, candidate_weights, sums,
     totals, first_row, width, n_slots, gamma_upper, gamma_lower, slack,
@@ -122,6 +135,7 @@ def hinge(
     first = tl.load(starts + piece)
     count = tl.minimum(tl.load(indptr + row + 1) - first, PIECE).to(tl.int32)
     if SCREENED:
+        slack = tl.full((), 0.0, dtype=tl.float64) + slack
         moved = tl.load(drift + first_row + row)
         reach = 1.0 + tl.maximum(tl.max(target, axis=0), -1.0)
         limit = tl.sqrt(reach) * (1.0 + slack) + moved
@@ -147,12 +161,8 @@ def hinge(
         if HAS_PREVIOUS:
             at = previous + pair[:, None] * n_slots + slot[None, :]
             before = tl.load(at, mask=there, other=0.0).to(tl.float64)
-        if SMOOTH:
-            slope = tl.minimum(tl.maximum(before + margin / gamma, 0.0), 1.0)
-        else:
-            slope = tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)
-        change = slope - before
-        smoothed += tl.where(there, slope * margin - 0.5 * gamma * (change * change), 0.0)
+        slope, value = _slope(margin, before, gamma, SMOOTH)
+        smoothed += tl.where(there, value, 0.0)
         slope_sums += slope
         hinge_sums += tl.maximum(margin, 0.0)
         active += tl.where(margin > 0.0, 1.0, 0.0).to(tl.float64)

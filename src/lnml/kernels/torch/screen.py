@@ -52,7 +52,7 @@ class Screen:
         self._bounds: Bounds | None = None
 
     def at(self, z: torch.Tensor) -> Bounds | None:
-        """Return the bounds for rows that are at coordinates (n x r) now; None for no bounds."""
+        """Follow rows to coordinates (n x r), and return the bounds there; None for no bounds."""
         if not fused.usable(z) or self._size < LEAST_PER_ROW * len(z):
             return None
         if self._last is None:

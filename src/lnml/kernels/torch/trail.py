@@ -1,4 +1,4 @@
-"""A trail on the device: between two evaluations only a few dozen numbers come to the host."""
+"""A trail on the device: between two evaluations fewer than a thousand numbers come here."""
 
 from __future__ import annotations
 
