@@ -89,7 +89,7 @@ def test_any_walk(step, dtype):
 
 def test_small_steps_leave_most_candidates_out():
     rng = np.random.default_rng(0)
-    Z, y = sorted_blobs(0, [8, 8, 8], 5, separation=3.0)
+    Z, y = sorted_blobs(0, [8, 8, 8], 5, separation=2.0)
     kernels, working = working_set(Z, y)
     renewed, before = [], None
     for k in range(4):

@@ -41,6 +41,24 @@ def test_large_proofs_are_proofs(monkeypatch, dtype):
     )
 
 
+@pytest.mark.parametrize("size", [1.6e9, 2e7])
+@pytest.mark.parametrize(
+    "estimator", [LMNN(), SupportVectorMetric(), RelativeComparisons(), MCML(), MMC()], ids=repr
+)
+def test_a_column_that_float32_hardly_tells_apart(estimator, size):
+    """Seconds since 1970, in steps of 128: what is learned may leave them out, a bound may not."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    steps = np.round(rng.standard_normal(80)) + 3 * y
+    column = size + np.spacing(np.float32(size)) * steps
+    X = np.stack([rng.standard_normal(80), column], axis=1).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = estimator.fit(X, y)
+    found = verify(model.certificate_, X, y)
+    assert found.holds, found.reason
+
+
 @pytest.mark.parametrize("rank", [1, 2, 100])
 def test_the_error_of_coordinates_is_that_of_sums_over_all_columns(rank):
     """Also where a metric has fewer rows than columns."""

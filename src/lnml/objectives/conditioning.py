@@ -208,8 +208,12 @@ def for_proof(
     A fit to float32 data leaves out directions in which rows differ by float32 rounding
     alone; a bound over all metrics must not. Parameters are those of :func:`whiten_pull`.
     """
-    whole = found.matrix.shape[1] == np.count_nonzero(found.matrix.any(axis=1))
+    whole = found.matrix.shape[1] == len(found.matrix)
     if whole or points.rounding is None or points.dtype != np.float32:
+        return found
+    columns = kernels.columns(points)
+    if found.matrix.shape[1] >= np.count_nonzero(columns.highest > columns.lowest):
+        # Nothing but constant columns is left out.
         return found
     exact = replace(kernels.mapped(points, wide=True), rounding=None)
     return whiten_pull(kernels, exact, pull)

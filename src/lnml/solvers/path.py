@@ -176,8 +176,8 @@ def _prove(
     training = getattr(objective, "training", None)
     if training is None or proof.coordinates is None or not proof.bound:
         return proof
-    used = np.count_nonzero(proof.coordinates.any(axis=1))
-    if proof.coordinates.shape[1] == used or proof.parameters.get("diagonal"):
+    n_features, n_coordinates = proof.coordinates.shape
+    if n_coordinates == n_features or proof.parameters.get("diagonal"):
         return proof
     if not _hidden(training, proof.coordinates):
         return proof
