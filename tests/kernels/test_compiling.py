@@ -77,6 +77,29 @@ def test_thresholds_of_users_are_respected(first):
         gc.set_threshold(*usual)
 
 
+def test_a_threshold_that_is_set_meanwhile_stays():
+    usual, listener = gc.get_threshold(), SeldomCollected()
+    listener.on_start(START)
+    gc.set_threshold(123, 4, 5)
+    listener.on_end(END)
+    try:
+        assert gc.get_threshold()[:2] == (123, 4)
+    finally:
+        gc.set_threshold(*usual)
+
+
+def test_a_forked_process_begins_anew():
+    usual, listener = gc.get_threshold(), SeldomCollected()
+    for _ in range(3):
+        listener.on_start(START)
+    listener.begin_anew()
+    assert gc.get_threshold() == usual
+    listener.on_start(START)
+    assert gc.get_threshold() != usual
+    listener.on_end(END)
+    assert gc.get_threshold() == usual
+
+
 def test_nested_and_unpaired_events_put_the_thresholds_back():
     usual, listener = gc.get_threshold(), SeldomCollected()
     listener.on_end(END)

@@ -102,6 +102,16 @@ def test_squares_that_overflow():
         assert found[0].n_active == found[1].n_active
 
 
+@pytest.mark.parametrize("factors", [(1.0, 1e38, 1.001e38, 0.99e38), (1.0, 1e40, 1e40, 1.0)])
+def test_moves_beyond_float32(factors):
+    """Rows that have been far away, and are back."""
+    Z = np.array([[0.0], [3.0], [1.0], [2.0]])
+    kernels, points, screened, plain = working_sets(Z, np.array([0, 0, 1, 1]), np.float64)
+    for factor in factors:
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert_same(kernels, embedding(points, factor * Z), screened, plain)
+
+
 def counted(kernels, points, working, walk):
     """How many distances of candidates each evaluation of a walk renews."""
     counts, before = [], None

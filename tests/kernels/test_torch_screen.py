@@ -87,6 +87,18 @@ def test_any_walk(step, dtype):
             working = working.with_multipliers(slopes)
 
 
+def test_moves_beyond_float32():
+    """Rows that have been far away, and are back."""
+    Z = np.array([[0.0], [3.0], [1.0], [2.0]])
+    kernels, working = working_set(Z, np.array([0, 0, 1, 1]))
+    for factor in (1.0, 1e40, 1e40, 1.0):
+        z = torch.as_tensor(factor * Z, device=kernels.device)
+        _, found = sums(z, working, again=True)
+        _, wanted = sums(z, working, again=False)
+        assert found.totals[3] == wanted.totals[3]
+        assert torch.equal(found.candidate_weights, wanted.candidate_weights)
+
+
 def test_small_steps_leave_most_candidates_out():
     rng = np.random.default_rng(0)
     Z, y = sorted_blobs(0, [8, 8, 8], 5, separation=2.0)

@@ -12,6 +12,7 @@ from toy_data import small_dataset  # noqa: E402
 
 from lnml import LMNN, LNML  # noqa: E402
 from lnml.core.trail import Trail  # noqa: E402
+from lnml.kernels.tensors import like  # noqa: E402
 from lnml.kernels.torch import TorchKernels, backend  # noqa: E402
 from lnml.kernels.torch import trail as torch_trail  # noqa: E402
 from lnml.kernels.torch.trail import TorchTrail  # noqa: E402
@@ -133,6 +134,22 @@ def test_a_descent_takes_the_same_steps():
     ]
     assert counts[0] == counts[1]
     np.testing.assert_allclose(device.components, host.components, atol=1e-6)
+
+
+def test_a_gradient_that_fades_keeps_its_digits():
+    """Down to a minimum of zero, where sums from the start on would be rounding."""
+    rng = np.random.default_rng(8)
+    wanted = rng.standard_normal(SHAPE)
+    wanted = wanted @ wanted.T
+
+    def function(components):
+        rest = components.T @ components - like(wanted, components)
+        return (rest * rest).sum(), 4.0 * components @ rest
+
+    host, device = both(rng.standard_normal(SHAPE), 5)
+    counts = [descend(function, each, max_iter=150, value_tol=0.0) for each in (host, device)]
+    assert function(device.components)[0] <= 1e-22
+    assert counts[1] <= 2 * counts[0]
 
 
 def test_small_metrics_stay_on_the_host():

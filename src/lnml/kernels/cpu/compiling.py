@@ -8,6 +8,7 @@ again to find that out, which is a sixth of the time (docs/performance.md).
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from functools import partial
 
@@ -32,7 +33,7 @@ class SeldomCollected(Listener):
         # A finalizer that runs in here may compile, too.
         self._lock = threading.RLock()
         self._busy = 0
-        self._usual = gc.get_threshold()
+        self._usual = self._own = gc.get_threshold()
 
     def on_start(self, event: Event) -> None:
         """Raise the threshold of new objects, unless the collector is off."""
@@ -41,15 +42,30 @@ class SeldomCollected(Listener):
                 self._usual = gc.get_threshold()
                 if self._usual[0] > 0:
                     gc.set_threshold(max(self._usual[0], _SELDOM), *self._usual[1:])
+                self._own = gc.get_threshold()
             self._busy += 1
 
     def on_end(self, event: Event) -> None:
-        """Put the threshold back."""
+        """Put the threshold back, unless somebody else has changed it."""
         with self._lock:
             if self._busy == 1:
-                gc.set_threshold(*self._usual)
+                self._put_back()
             # This module may be imported while numba compiles: that end has no start.
             self._busy = max(self._busy - 1, 0)
 
+    def begin_anew(self) -> None:
+        """Forget what other threads did: a forked process has none of them."""
+        self._lock = threading.RLock()
+        if self._busy:
+            self._put_back()
+        self._busy = 0
 
-register("numba:compiler_lock", SeldomCollected())
+    def _put_back(self) -> None:
+        if gc.get_threshold() == self._own:
+            gc.set_threshold(*self._usual)
+
+
+_collected = SeldomCollected()
+register("numba:compiler_lock", _collected)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_collected.begin_anew)

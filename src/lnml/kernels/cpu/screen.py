@@ -29,6 +29,8 @@ _ROWS_PER_TILE = 1024
 _ROUNDING = 2.0**-21
 # The root of a squared distance that overflowed is at least this.
 _FAR = 1e19
+# Bounds above this are no numbers in float32; a smaller one is a bound, too.
+_FARTHEST = 1e38
 
 
 class Bounds(NamedTuple):
@@ -220,4 +222,4 @@ def too_far(root, drift, limit):
 def root_bound(distance, slack, drift, other_drift):
     """Root of a squared distance plus the drift of both rows, rounded down."""
     root = min(np.sqrt(np.float64(distance)), _FAR) * (1.0 - slack)
-    return (root + drift + other_drift) * (1.0 - _ROUNDING)
+    return min(root + drift + other_drift, _FARTHEST) * (1.0 - _ROUNDING)

@@ -8,9 +8,10 @@ import triton
 import triton.language as tl
 
 # Relative room for the rounding of a number to float32, and the least root of a squared distance
-# that overflowed.
+# that overflowed. Bounds above FARTHEST are no numbers in float32; a smaller one is a bound, too.
 ROUNDING = tl.constexpr(2.0**-21)
 FAR = tl.constexpr(1e19)
+FARTHEST = tl.constexpr(1e38)
 
 
 @triton.jit
@@ -139,10 +140,8 @@ def hinge(
         moved = tl.load(drift + first_row + row)
         reach = 1.0 + tl.maximum(tl.max(target, axis=0), -1.0)
         limit = tl.sqrt(reach) * (1.0 + slack) + moved
-        count = _list_near(
-            indices, roots, drift, previous, near, first, count, limit, n_slots,
-            HAS_PREVIOUS, SLOTS, PIECE,
-        )  # fmt: skip
+        count = _list_near(indices, roots, drift, previous, near, first, count, limit, n_slots,
+                           HAS_PREVIOUS, SLOTS, PIECE)  # fmt: skip
     for start in range(0, count, PAIRS):
         place = start + tl.arange(0, PAIRS)
         mask = place < count
@@ -156,7 +155,8 @@ def hinge(
         if SCREENED:
             other_moved = tl.load(drift + j, mask=mask, other=0.0)
             root = tl.minimum(tl.sqrt(squares), FAR) * (1.0 - slack) + moved + other_moved
-            tl.store(roots + pair, (root * (1.0 - ROUNDING)).to(tl.float32), mask=mask)
+            bound = (tl.minimum(root, FARTHEST) * (1.0 - ROUNDING)).to(tl.float32)
+            tl.store(roots + pair, bound, mask=mask)
         before = tl.zeros((PAIRS, SLOTS), dtype=tl.float64)
         if HAS_PREVIOUS:
             at = previous + pair[:, None] * n_slots + slot[None, :]

@@ -11,6 +11,9 @@ from scipy.linalg.lapack import dtrtrs
 from lnml.core.trail import LEAST_CURVATURE, Trail
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 
+# Products with a gradient are sums from its start on; a square that fell below this share of the
+# first one has few digits left.
+FADED = 1e-8
 # Components with fewer entries are faster on the host (docs/gpu.md).
 SMALL = 2**13
 
@@ -60,6 +63,7 @@ class TorchTrail(Trail):
         self._with_steps, self._with_changes = np.zeros(shape), np.zeros(shape)
         # Products of the rows with the gradient.
         self._slopes = np.zeros(1 + 2 * self.most_pairs)
+        self._first_square = 0.0
         # Places of the pairs, the oldest first, and how many places were ever used.
         self._used: list[int] = []
         self._n_places = 0
@@ -93,8 +97,7 @@ class TorchTrail(Trail):
             shape = (1 + 2 * self.most_pairs, gradient.numel())
             self._rows = torch.zeros(shape, dtype=torch.float64, device=self._device)
         self._take_gradient(gradient)
-        rows = self._rows[: 1 + 2 * self._n_places]
-        self._slopes[: len(rows)] = to_numpy(rows @ rows[0])
+        self._see_slopes()
 
     def look(self, components: torch.Tensor, value: torch.Tensor, gradient: torch.Tensor) -> float:
         """Take note of value and gradient at the end of a step; return the value as a number."""
@@ -112,11 +115,20 @@ class TorchTrail(Trail):
         components, gradient, new, message = self._seen
         self._slopes[: message.with_change.size] += message.with_change
         self._slopes[0] += message.with_change[0] + message.change_change
-        lengths = np.sqrt(message.step_step * message.change_change)
+        lengths = np.sqrt(message.step_step) * np.sqrt(message.change_change)
         if message.step_change > LEAST_CURVATURE * lengths:
             self._keep(new, message)
         self._take_gradient(gradient)
         self.move_to(components)
+        if not self._slopes[0] > FADED * self._first_square:
+            self._see_slopes()
+
+    def _see_slopes(self) -> None:
+        """Compute the products of all rows with the gradient anew."""
+        assert self._rows is not None, "a descent has started"
+        rows = self._rows[: 1 + 2 * self._n_places]
+        self._slopes[: len(rows)] = to_numpy(rows @ rows[0])
+        self._first_square = self._slopes[0]
 
     def _take_gradient(self, gradient: torch.Tensor) -> None:
         assert self._rows is not None, "a descent has started"
