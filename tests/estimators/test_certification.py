@@ -56,6 +56,27 @@ def test_scales_are_named():
     assert "StandardScaler" in told
 
 
+def test_columns_of_rounded_values_are_named():
+    """Seconds since 1970 in float32, which holds every 128th of them."""
+    data = normal(2)
+    data[:, 1] = 1.6e9 + 128.0 * np.round(data[:, 1])
+    told = warning_of(data.astype(np.float32), ["a", "time"])
+    assert "The values of time differ by little more than their rounding to float32" in told
+    assert "subtract the smallest of them first" in told
+    assert "differ by little" not in warning_of(data)
+
+
+def test_a_column_of_rounded_values_less_its_smallest_is_learned():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 200)
+    time = 1.6e9 + 128.0 * (np.round(rng.standard_normal(200)) + 3 * labels)
+    rows = np.stack([rng.standard_normal(200), time], axis=1).astype(np.float32)
+    with pytest.warns(UserWarning, match="column 1 differ by little more than their rounding"):
+        assert LMNN().fit(rows, labels).duality_gap_ > 0.5
+    rows[:, 1] -= rows[:, 1].min()
+    assert LMNN().fit(rows, labels).duality_gap_ <= 1e-3
+
+
 def test_without_a_cause_there_may_be_too_few_rows():
     assert "too few rows" in warning_of(normal(20))
     assert "may be separable" in warning_of(normal(3))

@@ -153,7 +153,7 @@ class MetricEstimator(MahalanobisMetric):
             )
         elif solution.short and learned.order is not None:
             assert solution.gap is not None
-            X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=np.float64)
+            X = np.asarray(host_array(given) if is_tensor(given) else given, dtype=learned.dtype)
             names = getattr(self, "feature_names_in_", None)
             warn_of_little_proof(type(self).__name__, solution.gap, X, names)
         elif learned.limit and not solution.converged:

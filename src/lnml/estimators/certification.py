@@ -23,6 +23,8 @@ FEW_ROWS = 5
 EXACT = 1e-13
 # Share of a combination that a column must have to be named.
 TAKES_PART = 0.1
+# A column whose values spread over at most this many of its roundings is coarse.
+COARSE = 64.0
 # Columns whose spreads differ by more than this are of different scales.
 UNEVEN = 1e4
 
@@ -78,13 +80,14 @@ def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> No
     gap : float
         Its duality gap.
     X : ndarray of shape (n, d)
-        The data.
+        The data, in the type they were learned from.
     names : sequence of str, or None
         Column names.
     """
     labels = [f"column {k}" for k in range(X.shape[1])] if names is None else list(names)
-    causes = _outliers(X, labels) + (_near_copies(X, labels) or _dependent(X, labels))
-    causes += _scales(X, labels)
+    kind, X = X.dtype, X.astype(np.float64, copy=False)
+    causes = _coarse(X, labels, kind) + _outliers(X, labels)
+    causes += (_near_copies(X, labels) or _dependent(X, labels)) + _scales(X, labels)
     cause = "; ".join(causes)
     if not cause and len(X) < FEW_ROWS * X.shape[1]:
         cause = (
@@ -99,6 +102,17 @@ def warn_of_little_proof(name: str, gap: float, X: np.ndarray, names: Any) -> No
         f"{name} cannot show that its metric is near the best one: duality_gap_ is {gap:.1e}. "
         f"{cause[0].upper()}{cause[1:]}"
     )
+
+
+def _coarse(X: np.ndarray, labels: list[str], kind: np.dtype) -> list[str]:
+    """Name the columns whose values differ by little more than their rounding to a type."""
+    spread, largest = np.ptp(X, axis=0), np.abs(X).max(axis=0)
+    coarse = (spread > 0.0) & (spread <= COARSE * np.finfo(kind).eps * largest)
+    return [
+        f"the values of {labels[k]} differ by little more than their rounding to {kind}: "
+        f"subtract the smallest of them first, before they are rounded if you can"
+        for k in np.flatnonzero(coarse)[:3]
+    ]
 
 
 def _outliers(X: np.ndarray, labels: list[str]) -> list[str]:
