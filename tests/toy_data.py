@@ -95,3 +95,21 @@ class FlatSoftmax:
 
     def keep_dual(self, components, share):
         raise AssertionError("there is nothing to keep")
+
+
+def walk(Z, step, rng, length=24):
+    """Coordinates on a walk: small steps, a turn, a leap, the start again, far away, and back."""
+    turn, leap, start, away, back = (number * length // 24 for number in (7, 11, 15, 18, 20))
+    here = Z
+    for number in range(length):
+        here = here + step * rng.standard_normal(Z.shape) * rng.random((len(Z), 1))
+        if number == turn:
+            here = here @ np.linalg.qr(rng.standard_normal((Z.shape[1],) * 2))[0]
+        if number == leap:
+            here = 0.3 * here
+        if number == start:
+            here = Z
+        if number in (away, back):
+            here = here + (1e4 if number == away else -1e4)
+        yield here
+    yield 0.0 * Z

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import nearest_targets, other_class, squared_distances
-from toy_data import class_start, neighborhoods, sorted_blobs
+from toy_data import class_start, neighborhoods, sorted_blobs, walk
 
 from lnml.core.pairs import WorkingSet
 from lnml.core.points import Embedding
@@ -44,23 +44,6 @@ def assert_same(kernels, embedding, screened, plain):
     for name in ("indptr", "impostor", "slot", "value"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
     return wanted
-
-
-def walk(Z, step, rng):
-    """Endless coordinates: small steps, turns, a leap, the start again, far away, and back."""
-    here = Z
-    for number in range(24):
-        here = here + step * rng.standard_normal(Z.shape) * rng.random((len(Z), 1))
-        if number == 7:
-            here = here @ np.linalg.qr(rng.standard_normal((Z.shape[1],) * 2))[0]
-        if number == 11:
-            here = 0.3 * here
-        if number == 15:
-            here = Z
-        if number in (18, 20):
-            here = here + (1e4 if number == 18 else -1e4)
-        yield here
-    yield 0.0 * Z
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

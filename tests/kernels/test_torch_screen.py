@@ -6,7 +6,7 @@ The programs need a GPU, or ``TRITON_INTERPRET=1`` and Triton.
 import numpy as np
 import pytest
 from oracles import nearest_targets, other_class, squared_distances
-from toy_data import neighborhoods, sorted_blobs
+from toy_data import neighborhoods, sorted_blobs, walk
 
 torch = pytest.importorskip("torch")
 
@@ -54,23 +54,6 @@ def assert_same(z, working):
     return bounds
 
 
-def walk(Z, step, rng):
-    """Small steps, a turn, a leap, the start again, far away, and back."""
-    here = Z
-    for number in range(12):
-        here = here + step * rng.standard_normal(Z.shape) * rng.random((len(Z), 1))
-        if number == 3:
-            here = here @ np.linalg.qr(rng.standard_normal((Z.shape[1],) * 2))[0]
-        if number == 5:
-            here = 0.3 * here
-        if number == 7:
-            here = Z
-        if number in (8, 10):
-            here = here + (1e4 if number == 8 else -1e4)
-        yield here
-    yield 0.0 * Z
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("step", [0.0, 1e-9, 1e-3, 0.1])
 def test_any_walk(step, dtype):
@@ -79,7 +62,7 @@ def test_any_walk(step, dtype):
     Z[3], Z[-4] = Z[0], Z[0]
     Z[5] = 300.0
     kernels, working = working_set(Z, y)
-    for number, here in enumerate(walk(Z, step, rng)):
+    for number, here in enumerate(walk(Z, step, rng, length=12)):
         z = torch.as_tensor(here, dtype=dtype, device=kernels.device)
         assert_same(z, working)
         if number % 5 == 4:
