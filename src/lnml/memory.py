@@ -15,7 +15,7 @@ from lnml.estimators.lnml_cv import LNMLCV
 from lnml.estimators.validation import check_training_data
 from lnml.kernels import get_kernels
 from lnml.registry import LEARNERS, Work
-from lnml.solvers.multipliers import FIRST_MARGIN, FIRST_SMOOTHING
+from lnml.solvers.multipliers import first_smoothing
 from lnml.solvers.path import MOST_WORK, scaled_start
 
 # Copies of the n x d data that live at the same time in a fit: sorted, scaled,
@@ -64,7 +64,7 @@ COUNTED_ROWS = 256
 COUNTED_RANGES = 8
 # Arrays of as many numbers as there are sampled triplets, and as a proof lists at a time: in
 # :func:`lnml.proofs.objective.hinge_sum`.
-SAMPLE_ARRAYS = 2
+SAMPLE_ARRAYS = 4
 LISTED_ARRAYS = 7
 # Share of the arrays that groups of rows sum up which is touched, so that it takes memory.
 TOUCHED = 0.75
@@ -221,7 +221,8 @@ def _count_reach(estimator: Any, base: Any, X: Any, y: Any) -> _Reach:
     """Count what is within reach of some rows at the metric where a fit begins."""
     task, targets, components = _first_task(estimator, base, X, y)
     kernels = task.kernels
-    z = kernels.embed(task.points, scaled_start(task, task.to_conditioned(components))).coordinates
+    start = scaled_start(task, task.to_conditioned(components))
+    z, smoothing = kernels.embed(task.points, start).coordinates, first_smoothing(start)
     codes = task.points.row_class
     chosen = np.sort(np.random.default_rng(0).permutation(len(z))[:COUNTED_ROWS])
     pairs, met = np.zeros((2, chosen.size))
@@ -233,7 +234,7 @@ def _count_reach(estimator: Any, base: Any, X: Any, y: Any) -> _Reach:
         impostors = np.flatnonzero(codes != codes[row])
         others = cdist(z[row : row + 1], z[impostors], "sqeuclidean")[0]
         near = cdist(z[row : row + 1], z[mine], "sqeuclidean")[0]
-        radius = FIRST_MARGIN * (near.max() + 1.0 + FIRST_SMOOTHING)
+        radius = task.first_margin * (near.max() + 1.0 + smoothing)
         pairs[place] = np.count_nonzero(others < radius)
         # Both ways, if the impostor's radius is about the same.
         met[place] = 2 * np.count_nonzero(others[impostors > row] < radius)

@@ -28,8 +28,22 @@ def classes_by_appearance(y: np.ndarray) -> Classes:
     >>> print(found.labels, found.codes)
     ['b' 'a'] [0 1 0]
     """
-    labels, first, codes = np.unique(y, return_index=True, return_inverse=True)
+    _, first, codes = np.unique(_narrow(y), return_index=True, return_inverse=True)
     order = np.argsort(first)
     position = np.empty_like(order)
     position[order] = np.arange(order.size)
-    return Classes(labels[order], position[codes])
+    return Classes(y[first[order]], position[codes])
+
+
+def _narrow(values: np.ndarray) -> np.ndarray:
+    """Return values in the same order as 16-bit numbers if they are integers in so small a range.
+
+    NumPy sorts these several times as fast.
+    """
+    if values.dtype.kind not in "iu" or not values.size:
+        return values
+    low, high = int(values.min()), int(values.max())
+    if high - low >= 2**16:
+        return values
+    # Modulo 2^64, so that nothing overflows.
+    return (values.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.uint16)

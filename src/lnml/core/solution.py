@@ -44,8 +44,8 @@ class Certificate(NamedTuple):
         The exact objective of ``multiple`` times the metric.
     bound : float
         Lower bound of the objective over all metrics.
-    directions : ndarray of shape (e, m)
-        Unit vectors along which more metric would help.
+    directions : callable
+        Returns unit vectors (e x m) along which more metric would help; most looks need none.
     room : ndarray of shape (m,) or inf
         Largest amount of metric that would help along each direction.
     easing : float
@@ -63,7 +63,7 @@ class Certificate(NamedTuple):
 
     objective: float
     bound: float
-    directions: np.ndarray
+    directions: Callable[[], np.ndarray]
     room: np.ndarray | float = np.inf
     easing: float = 1.0
     multiple: float = 1.0

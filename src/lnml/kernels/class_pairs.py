@@ -38,7 +38,7 @@ class RowClasses(NamedTuple):
     other: Any
 
 
-def row_factors(same: Any, other: Any, of_class: RowClasses) -> Any:
+def row_factors(same: Any, other: Any, of_class: RowClasses, total: Any) -> Any:
     """Factor of u u^T of every row in the scatter of all pairs.
 
     Parameters
@@ -47,8 +47,10 @@ def row_factors(same: Any, other: Any, of_class: RowClasses) -> Any:
         Weights of the pairs of each row with its class, and with others.
     of_class : RowClasses
         What is known of the class of each row.
+    total : number
+        Sum of ``other`` over all classes, so that nothing is left beside a class without others.
     """
-    n, total = same.shape[0], other.sum()
+    n = same.shape[0]
     own = of_class.sizes * same + of_class.same
     return own + (n - of_class.sizes) * other + (total - of_class.other)
 

@@ -50,8 +50,10 @@ class TrainingSet:
 
         All rows of the same class count as target pairs until others are named.
         """
-        order = np.argsort(codes, kind="stable")
         class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+        # NumPy sorts 16-bit numbers ten times as fast.
+        narrow = codes.astype(np.uint16) if class_start.size <= 2**16 else codes
+        order = np.argsort(narrow, kind="stable")
         points = kernels.points(X, class_start, order)
         sizes = points.class_sizes
         n_pairs, n_rows = int((sizes * (sizes - 1)).sum()), int(sizes[sizes > 1].sum())

@@ -262,10 +262,10 @@ class FrobeniusTask(TripletTask):
         """
         sample = sample_margins(self, components)
         curvature = 2.0 * self.term.norm(components)
-        weight = self.hinge_weight * sample.per_row * sample.all_rows
+        weight = self.hinge_weight * sample.all_rows
         typical = float(np.abs(sample.margins).mean())
         totals = np.zeros(sample.margins.size + 1)
-        np.cumsum(sample.margins, out=totals[1:])
+        np.cumsum(sample.weights * sample.margins, out=totals[1:])
         totals *= weight
         if curvature == 0.0 or typical == 0.0:
             return 1.0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from lnml.core.pairs import Edge, Pattern
 from lnml.core.solution import Certificate, DualPoint, Proof
@@ -149,7 +151,9 @@ class Pull:
 
     def __init__(self, weight: float, scatter: np.ndarray) -> None:
         self.weight = weight
-        self.scatter = scatter
+        self._weights = weight * scatter
+        # The same where components are tensors, once it was asked for.
+        self._weights_there: Any = None
         # In units of the pull scatter, with a trace of it where there is none.
         self.scale = 1.0 / np.sqrt(scatter + ROUNDING)
         self.recent = RecentPoints(weight * scatter * self.scale**2, weight)
@@ -160,10 +164,13 @@ class Pull:
 
     def value_and_gradient(self, components: Any) -> tuple[Any, Any]:
         """Value at M = L^T L and its gradient in L (r x e), where the components are."""
-        weighted = self.weight * components * like(self.scatter, components)
-        if is_tensor(components):
-            return (weighted * components).sum(), 2.0 * weighted
-        return float(np.vdot(weighted, components)), 2.0 * weighted
+        if not is_tensor(components):
+            slope = components * self._weights
+            return float(np.vdot(slope, components)), 2.0 * slope
+        if self._weights_there is None:
+            self._weights_there = like(self._weights, components)
+        slope = components * self._weights_there
+        return (slope * components).sum(), 2.0 * slope
 
     def restrict(self, gradient: Any) -> Any:
         """All metrics are allowed."""
@@ -180,13 +187,18 @@ class Pull:
         """Return the bound of docs/lmnn.md: slopes mixed and scaled until they are feasible."""
         # In units of the pull scatter S, G = (1 - mu) S + push must be >= -nu S.
         point = DualPoint(slope_sum, push * self.scale[:, None] * self.scale)
-        values, vectors = np.linalg.eigh(np.diag(self.recent.pull) + point.matrix)
-        shortfall = max(0.0, -float(values[0]))
+        dual = np.diag(self.recent.pull) + point.matrix
+        shortfall = max(0.0, -float(np.linalg.eigvalsh(dual)[0]))
         alone = self.weight / (self.weight + shortfall) * slope_sum
-        directions = vectors[:, values < -ESCAPE_THRESHOLD] * self.scale[:, None]
-        directions /= np.linalg.norm(directions, axis=0)
         best = self.recent.mixed(point, alone, objective, tol)
-        return Certificate(objective, best.bound, directions, shares=best.shares)
+        lacking = partial(self._lacking, dual)
+        return Certificate(objective, best.bound, lacking, shares=best.shares)
+
+    def _lacking(self, dual: np.ndarray) -> np.ndarray:
+        """Return the directions (e x m) along which a dual matrix is negative."""
+        lowest = -np.inf, -ESCAPE_THRESHOLD
+        directions = self.scale[:, None] * eigh(dual, subset_by_value=lowest)[1]
+        return np.asarray(directions / np.linalg.norm(directions, axis=0))
 
 
 class LMNNTask(TripletTask):
@@ -237,8 +249,7 @@ class LMNNTask(TripletTask):
         raw = components @ self.coordinates.matrix.T
         pull = sample.pull + self.ridge * float(np.vdot(raw, raw)) / sample.all_rows
         # A triplet is active at t while margin > -1 / t; its slope there is its margin.
-        slopes = np.cumsum(sample.margins)
-        slopes *= self.hinge_weight * sample.per_row
+        slopes = self.hinge_weight * np.cumsum(sample.weights * sample.margins)
         slopes += (1.0 - self.hinge_weight) * pull
         falls = (slopes <= 0) & (sample.margins < 0)
         return sample.margins, int(falls.argmax()) if falls.any() else None

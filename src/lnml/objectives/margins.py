@@ -8,8 +8,9 @@ import numpy as np
 
 from lnml.objectives.triplet_task import TripletTask
 
-# Rows and impostors that are looked at.
-SAMPLED_ROWS, SAMPLED_COLUMNS = 64, 2048
+# Rows and impostors that are looked at. More impostors would not make a scale more certain: it
+# differs from row to row.
+SAMPLED_ROWS, SAMPLED_COLUMNS = 128, 256
 
 
 class Sample(NamedTuple):
@@ -19,17 +20,17 @@ class Sample(NamedTuple):
     ----------
     margins : ndarray
         The differences, largest first.
+    weights : ndarray
+        How many impostors of a sampled row each of them stands for.
     pull : float
         Sum of D_ij over the target pairs of the sampled rows.
-    per_row : float
-        Factor that scales a sum over ``margins`` up to all impostors of the sampled rows.
     all_rows : float
-        Further factor that scales it up from the sampled rows to all rows.
+        Factor that scales a sum up from the sampled rows to all rows.
     """
 
     margins: np.ndarray
+    weights: np.ndarray
     pull: float
-    per_row: float
     all_rows: float
 
 
@@ -59,25 +60,39 @@ def sample_margins(
             for pairs in (targets, task.impostors)
         )
         margins = np.sort(own - other)[::-1]
-        return Sample(margins, float(own.sum()), 1.0, targets.size / own.size)
+        return Sample(margins, np.ones(own.size), float(own.sum()), targets.size / own.size)
     pairs = kernels.pattern(targets).to_host()
     filled = np.flatnonzero(pairs.sizes)
-    rows = rng.permutation(filled)[:n_rows]
-    columns = rng.permutation(task.points.n_rows)[:n_columns]
-    from_rows = kernels.rows(embedding, rows)
-    impostors = _squared_distances(from_rows, kernels.rows(embedding, columns))
-    row_class = task.points.row_class
-    impostors[row_class[rows][:, None] == row_class[columns]] = np.inf
+    rows = filled[_spread(np.array([0, filled.size]), n_rows, rng)[0]]
+    start = task.points.class_start
+    # Rare classes are seen, too, unless there are more of them than columns.
+    strata = start if start.size <= n_columns else start[[0, -1]]
+    columns, stand_for = _spread(strata, n_columns, rng)
     partners = [pairs.indices[pairs.indptr[row] : pairs.indptr[row + 1]] for row in rows]
-    to_partners = kernels.rows(embedding, np.concatenate(partners))
-    sizes = [each.size for each in partners]
-    own_row = np.repeat(np.arange(rows.size), sizes)
+    own_row = np.repeat(np.arange(rows.size), [each.size for each in partners])
+    there = kernels.rows(embedding, np.concatenate([rows, columns, *partners]))
+    ends = np.cumsum([rows.size, columns.size])
+    from_rows, to_columns, to_partners = np.split(there, ends)
+    row_class = task.points.row_class
+    other = (row_class[rows][:, None] != row_class[columns])[own_row]
     own = np.square(from_rows[own_row] - to_partners).sum(axis=1)
-    margins, filled_up = np.empty(int(np.isfinite(impostors).sum(axis=1) @ sizes)), 0
-    for number, beside in enumerate(impostors):
-        found = (own[own_row == number][:, None] - beside[np.isfinite(beside)]).ravel()
-        margins[filled_up : filled_up + found.size] = found
-        filled_up += found.size
-    margins.sort()
-    all_columns, all_rows = task.points.n_rows / columns.size, filled.size / rows.size
-    return Sample(margins[::-1], float(own.sum()), all_columns, all_rows)
+    margins = (own[:, None] - _squared_distances(from_rows, to_columns)[own_row])[other]
+    order = np.argsort(-margins)
+    weights = np.broadcast_to(stand_for, other.shape)[other][order]
+    return Sample(margins[order], weights, float(own.sum()), filled.size / rows.size)
+
+
+def _spread(
+    start: np.ndarray, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows spread evenly over ranges start[c]:start[c + 1], and how many each stands for.
+
+    There are about ``size`` of them, and as many in a small range as if all were equal.
+    """
+    sizes = np.diff(start)
+    wanted = np.minimum(np.maximum(size * sizes // sizes.sum(), size // sizes.size), sizes)
+    of_range = np.repeat(np.arange(sizes.size), wanted)
+    place = np.arange(of_range.size) - (np.cumsum(wanted) - wanted)[of_range]
+    each = (sizes / np.maximum(wanted, 1))[of_range]
+    rows = start[of_range] + ((place + rng.random(place.size)) * each).astype(np.int64)
+    return np.minimum(rows, start[of_range + 1] - 1), each

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.optimize import linprog
 
 from lnml.core.solution import DualPoint
@@ -97,13 +98,14 @@ class RecentPoints:
                 break
             shares = found
             total, push = float(values @ shares), np.tensordot(shares, pushes, 1)
-            along, vectors = np.linalg.eigh(np.diag(self.pull) + push)
+            dual = np.diag(self.pull) + push
+            along, vectors = eigh(dual, subset_by_index=(0, min(DIRECTIONS, len(dual)) - 1))
             bound = total * self.weight / (self.weight + max(0.0, -float(along[0])))
             if bound > best.bound:
                 best = Mixture(bound, tuple(shares.tolist()))
             if best.bound >= wanted or total - best.bound <= ENOUGH * total:
                 break
-            lowest = min(max(int((along < 0.0).sum()), 1), DIRECTIONS)
+            lowest = max(int((along < 0.0).sum()), 1)
             added = vectors[:, :lowest].T
             more = self._along(added, pushes)
             self.directions = np.vstack([self.directions, added])

@@ -284,10 +284,11 @@ class MMCTask(Task):
         values, vectors = np.linalg.eigh(slopes * scale[:, None] * scale)
         better = values > (1.0 + ESCAPE_THRESHOLD) * linear / similar
         directions = vectors[:, better] * scale[:, None]
+        directions /= np.linalg.norm(directions, axis=0)
         return Certificate(
             objective=similar / root_sum**2,
             bound=1.0 / (4.0 * (root_sum - linear) * float(values[-1])),
-            directions=directions / np.linalg.norm(directions, axis=0),
+            directions=lambda: directions,
         )
 
 

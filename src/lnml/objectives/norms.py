@@ -87,7 +87,7 @@ class SquaredNorm(ABC):
         curvature = np.linalg.norm(self.matrix @ directions, axis=0) ** 4
         room = -values[wanted] / curvature
         return Certificate(
-            objective, bound, directions, room, easing, shares=(share,), kept=1.0 - share
+            objective, bound, lambda: directions, room, easing, shares=(share,), kept=1.0 - share
         )
 
     def _easing(

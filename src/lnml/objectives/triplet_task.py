@@ -31,6 +31,11 @@ from lnml.proofs.slopes import Slopes, SlopesAt
 # A search looks further than it must by this factor, so that its result stays useful
 # while the metric moves.
 MARGIN = 1.1
+# The first search looks still further: the metric moves most after it. Less so among many rows,
+# where evaluations of its candidates take longest.
+FIRST_MARGIN = 1.3
+MANY_ROWS = 10_000
+FIRST_MARGIN_OF_MANY = 1.2
 # Smoothing of the hinges, once a solve has settled; a search looks that far, too.
 SMOOTHING = 0.15
 # Rows of a sample that a metric is learned from first, if there is no room for impostors.
@@ -150,6 +155,11 @@ class TripletTask(Task, ABC):
         self.objective_at_zero = hinge_weight * count_triplets(points, targets, impostors)
 
     @property
+    def first_margin(self) -> float:
+        """How much further than it must the first search looks."""
+        return FIRST_MARGIN if self.points.n_rows < MANY_ROWS else FIRST_MARGIN_OF_MANY
+
+    @property
     def streamed(self) -> bool:
         """Whether impostors, slopes and multipliers are not kept: there is no room for them."""
         return isinstance(self.working, Streamed)
@@ -230,11 +240,11 @@ class TripletTask(Task, ABC):
     def _smoothed_over(
         self, working: WorkingSet, weight: float, components: Any, smoothing: float
     ) -> tuple[Any, Any]:
-        # First: what it copies to a device would wait for the hinges.
-        value, gradient = self.term.value_and_gradient(components)
         embedding = self.kernels.embed(self.points, components)
         terms = self.kernels.hinge(embedding, working, smoothing, moment="coordinates")
         assert terms.moment is not None
+        # Last: a device is busy with the hinges while the host asks for this.
+        value, gradient = self.term.value_and_gradient(components)
         gradient = self.term.restrict(gradient + 2.0 * weight * terms.moment)
         return value + weight * terms.smoothed, gradient
 

@@ -47,9 +47,9 @@ class Slopes(NamedTuple):
     def of(cls, found: Multipliers, targets: Pattern, kernels: Kernels) -> Slopes:
         """Bring slopes of target pairs to the host."""
         here, first = kernels.to_host(found), kernels.pattern(targets).to_host().indptr
-        rows = np.repeat(np.arange(here.indptr.size - 1), np.diff(here.indptr))
-        value = np.asarray(here.value, dtype=np.float64)
-        return cls(first[rows] + here.slot, here.impostor, value)
+        target = np.repeat(first[:-1], np.diff(here.indptr))
+        target += here.slot
+        return cls(target, here.impostor, np.asarray(here.value, dtype=np.float64))
 
     @classmethod
     def mixture(cls, parts: Sequence[tuple[float, Slopes]]) -> Slopes:
@@ -82,10 +82,11 @@ class Slopes(NamedTuple):
         """Return rows, impostors and summed slopes of all pairs (row, impostor)."""
         width = int(self.impostor.max(initial=0)) + 1
         rows = target_rows[self.target]
-        keys = rows.astype(np.int64) * width + self.impostor
+        keys = rows.astype(np.int64, copy=False) * width + self.impostor
         if keys.size and (keys[1:] >= keys[:-1]).all():
             # As devices list them: nothing is left to sort.
-            first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-            return rows[first], self.impostor[first], np.add.reduceat(self.value, first)
+            new = np.concatenate([[True], keys[1:] != keys[:-1]])
+            first, sums = np.flatnonzero(new), np.bincount(np.cumsum(new) - 1, self.value)
+            return rows[first], self.impostor[first], sums
         keys, place = np.unique(keys, return_inverse=True)
         return keys // width, keys % width, np.bincount(place, self.value, keys.size)

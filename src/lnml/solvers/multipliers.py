@@ -18,24 +18,22 @@ from lnml.core.solution import Certificate, Solution
 from lnml.core.trail import Trail
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING
 from lnml.solvers.descent import descend
-from lnml.solvers.lbfgs import minimize_over_components
 from lnml.solvers.run import Run
 from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
 from lnml.solvers.streamed import StreamedTask, solve_streamed
 
-FIRST_SMOOTHING = 0.3
-COARSE_ITERATIONS = 3
-COARSE_STEPS = 15
+# A metric of low rank begins with smoother hinges: there are fewer minima that are not the best.
+LOW_RANK_SMOOTHING = 0.3
+# Steps of the first iterations, whose metric is far off or whose multipliers are, and of the
+# others. Where the gap is at most so many times the tolerance, fewer will do.
+COARSE_STEPS = (16, 12, 12)
 STEPS = 30
-# A step of SciPy's takes as long as an evaluation on a GPU if components have this many entries.
-LARGE = 2**13
-COARSE_PAIRS = 12
+NEARLY = 2.0
+FEW_STEPS = 12
 LEAST_SOFTNESS = 0.2
 # Share of the tolerated gap that may be spent on slack of the dual point.
 AIM_SHARE = 0.25
-# The first search looks still further: the metric moves most after it.
-FIRST_MARGIN = 1.3
 # A metric this much worse than the best one shows that the working set lacked
 # impostors it met; further searches look further, so that this cannot go on.
 MISSED = 1.1
@@ -54,6 +52,10 @@ class HingeTask(StreamedTask, Protocol):
     """What the solver asks of an objective, in conditioned coordinates."""
 
     keeps_curvature: bool
+
+    @property
+    def first_margin(self) -> float:
+        """How much further than it must the first search looks."""
 
     @property
     def streamed(self) -> bool:
@@ -100,20 +102,29 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
-    smoothing = SMOOTHING if warm else FIRST_SMOOTHING
-    start = _look(task, components, smoothing, MARGIN if warm else FIRST_MARGIN, tol)
+    smoothing = SMOOTHING if warm else first_smoothing(components)
+    start = _look(task, components, smoothing, MARGIN if warm else task.first_margin, tol)
     if start is None:
         return solve_streamed(task, components, run, smoothing)
     best, objective = _times(components, start.multiple), start.objective
     bound = max(start.bound, 0.0)
     task.keep_dual(components, smoothing, start)
     gap = relative_gap(objective, bound, task.objective_at_zero)
-    objectives, margin, softness, trail, converged = [objective], MARGIN, 1.0, None, False
+    objectives, margin, softness, converged = [objective], MARGIN, 1.0, False
     if gap <= tol:
         run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
+    trail = task.trail(components, TRAIL_BYTES)
+    # Where a problem is not convex, old curvature holds it near the minimum that it is at.
+    keeps_curvature = task.keeps_curvature and full_rank
     for iteration in range(1, run.max_iter + 1):
-        components, n_evaluations = _lowered(task, components, smoothing, trail)
+        n_evaluations = descend(
+            partial(task.smoothed, smoothing=smoothing),
+            trail,
+            max_iter=_most_steps(iteration, keeps_curvature and gap <= NEARLY * tol),
+            value_tol=0.1 * task.precision,
+        )
+        components = trail.components
         seen = _look(task, components, smoothing, margin, tol)
         if seen is None:
             # A metric that met impostors which the working set lacked may be far too small.
@@ -131,7 +142,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         record = _record(iteration, objective, bound, gap, seen, n_evaluations)
         if run.report(best, record) or converged:
             break
-        settled = warm or iteration >= COARSE_ITERATIONS
+        settled = warm or iteration >= len(COARSE_STEPS)
         easing = max(seen.easing, LEAST_SOFTNESS / softness) if settled else 1.0
         softness *= easing
         task.aim(components, AIM_SHARE * tol * objective)
@@ -139,34 +150,24 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         task.update_multipliers(components, easing * smoothing)
         if settled:
             smoothing = SMOOTHING * softness
-            moved = leave_saddle(components, seen.directions, scale, seen.room)
-            components = beside(components, moved)
-        if iteration == COARSE_ITERATIONS:
-            trail = task.trail(components, TRAIL_BYTES)
-        elif trail is not None and (easing != 1.0 or not task.keeps_curvature):
+            moved = leave_saddle(components, seen.directions(), scale, seen.room)
+            trail.move_to(beside(components, moved))
+        if easing != 1.0 or not keeps_curvature:
             # Hinges that are smoothed less have more curvature.
             trail.forget()
     return Solution(best, objective, bound, gap, converged)
 
 
-def _lowered(
-    task: HingeTask, components: np.ndarray, smoothing: float, trail: Trail | None
-) -> tuple[np.ndarray, int]:
-    """Lower the smoothed problem; return components and the number of evaluations.
+def first_smoothing(components: np.ndarray) -> float:
+    """Return the smoothing of hinges with which a solve begins at components (r x e)."""
+    return SMOOTHING if components.shape[0] >= components.shape[1] else LOW_RANK_SMOOTHING
 
-    Without a trail the metric is still far off, and a few steps will do.
-    """
-    smoothed, value_tol = partial(task.smoothed, smoothing=smoothing), 0.1 * task.precision
-    if trail is None and components.size < LARGE:
-        minimum = minimize_over_components(
-            smoothed, components, max_iter=COARSE_STEPS, value_tol=value_tol
-        )
-        return minimum.components, minimum.n_evaluations
-    steps = COARSE_STEPS if trail is None else STEPS
-    trail = trail or task.trail(components, most_pairs=COARSE_PAIRS)
-    trail.move_to(components)
-    n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=value_tol)
-    return trail.components, n_evaluations
+
+def _most_steps(iteration: int, nearly: bool) -> int:
+    """Return how many steps an iteration takes; ``nearly`` says that little is left to do."""
+    if iteration <= len(COARSE_STEPS):
+        return COARSE_STEPS[iteration - 1]
+    return FEW_STEPS if nearly else STEPS
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
@@ -192,7 +193,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     smoothed = partial(task.smoothed, smoothing=SMOOTHING)
     if loose:
         # There may be no second iteration.
-        trail.move_to(beside(components, leave_saddle(components, seen.directions, 0.0)))
+        trail.move_to(beside(components, leave_saddle(components, seen.directions(), 0.0)))
     for iteration in range(1, run.max_iter + 1):
         n_evaluations = descend(smoothed, trail, max_iter=steps, value_tol=0.1 * task.precision)
         components = trail.components
@@ -212,7 +213,7 @@ def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         record = _record(iteration, objective, bound, gap, seen, n_evaluations + (iteration == 1))
         if run.report(best, record) or gap <= run.tol or (loose and objective < first):
             break
-        moved = leave_saddle(components, seen.directions, 0.0, share=PATH_ESCAPE)
+        moved = leave_saddle(components, seen.directions(), 0.0, share=PATH_ESCAPE)
         trail.move_to(beside(components, moved))
     trail.move_to(best)
     return Solution(best, objective, bound, gap, gap <= run.tol)

@@ -68,7 +68,7 @@ def solve_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
     objectives, converged = [objective], gap <= run.tol
     for iteration in range(1, run.max_iter + 1):
         if not converged:
-            components = task.admissible(leave_saddle(components, seen.directions, 0.0))
+            components = task.admissible(leave_saddle(components, seen.directions(), 0.0))
             minimum = minimize_over_components(
                 task.value_and_gradient,
                 components,
@@ -135,7 +135,7 @@ def follow_ratio(task: RatioTask, components: np.ndarray, run: Run) -> Solution:
         if run.report(best, record) or gap <= run.tol:
             break
         n_evaluations, at = 0, trail.components
-        moved = leave_saddle(at, seen.directions, 0.0, share=PATH_ESCAPE)
+        moved = leave_saddle(at, seen.directions(), 0.0, share=PATH_ESCAPE)
         if moved is not at:
             trail.move_to(beside(at, task.admissible(moved)))
             value, n_evaluations = begin(task.value_and_gradient, trail), 1

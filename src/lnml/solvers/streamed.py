@@ -125,5 +125,5 @@ def solve_streamed(
         else:
             # The slopes are those of a metric that is not near enough to the minimum.
             value_tol *= TIGHTER
-        components = leave_saddle(components, seen.directions, scale, seen.room)
+        components = leave_saddle(components, seen.directions(), scale, seen.room)
     return Solution(best, objective, bound, gap, converged, streamed=True)

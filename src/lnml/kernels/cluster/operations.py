@@ -168,7 +168,7 @@ class RowOperations(Kernels):
         weights = [row_weights(given, points) for given in (same, other)]
         sums = [np.bincount(codes, each, sizes.size) for each in weights]
         of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
-        factors = row_factors(weights[0], weights[1], of_class)
+        factors = row_factors(weights[0], weights[1], of_class, sums[1].sum())
         own = self.codes
         total = self._sum_of_blocks(
             _blocks.class_totals, points.data, own, [sizes.size] * layout.n_blocks

@@ -94,7 +94,7 @@ def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
     weights = [row_weights(given, points) for given in (same, other)]
     sums = [np.bincount(codes, each, sizes.size) for each in weights]
     of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
-    factors = row_factors(weights[0], weights[1], of_class)
+    factors = row_factors(weights[0], weights[1], of_class, sums[1].sum())
     means = np.stack([_mean(data[low:high]) for low, high in pairwise(points.class_start)])
 
     def of_tile(tile: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:

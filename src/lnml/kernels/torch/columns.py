@@ -11,7 +11,7 @@ import torch
 from lnml.core.points import Columns, Points
 from lnml.kernels.class_pairs import ClassSums, RowClasses, between_classes, row_factors
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch.basics import float64_zeros, to_numpy, to_tensor
+from lnml.kernels.torch.basics import float64_zeros, range_sums, to_numpy, to_tensor
 
 # Rows that are looked at for a value in the middle of each column.
 SAMPLE = 256
@@ -98,13 +98,13 @@ def row_classes(points: Points) -> torch.Tensor:
 def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
     """See :meth:`lnml.kernels.protocol.Kernels.pair_scatter`; from one pass over the rows."""
     data, codes = points.data, row_classes(points)
-    start, sizes = (to_tensor(v, data.device) for v in (points.class_start, points.class_sizes))
-    totals = torch.segment_reduce(data.double(), "sum", offsets=start, initial=0.0)
+    sizes = to_tensor(points.class_sizes, data.device)
+    totals = range_sums(data.double(), points.class_start)
     means = totals / sizes.clamp(min=1)[:, None]
     weights = [_row_weights(given, points, codes) for given in (same, other)]
-    sums = [torch.segment_reduce(each, "sum", offsets=start, initial=0.0) for each in weights]
+    sums = [range_sums(each, points.class_start) for each in weights]
     of_class = RowClasses(*(each[codes] for each in (sizes, *sums)))
-    factors = row_factors(weights[0], weights[1], of_class)
+    factors = row_factors(weights[0], weights[1], of_class, sums[1].sum())
     inner = float64_zeros((data.shape[1], data.shape[1]), data)
     linear = torch.zeros_like(means)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
@@ -113,9 +113,7 @@ def pair_scatter(points: Points, same: Any, other: Any) -> np.ndarray:
         if other is not None:
             part = points.class_start.clip(lo, hi) - lo
             heavy = weights[1][lo:hi, None] * members
-            linear += torch.segment_reduce(
-                heavy, "sum", offsets=to_tensor(part, data.device), initial=0.0
-            )
+            linear += range_sums(heavy, part)
     found = to_numpy(inner)
     if other is not None:
         seen = means - totals.sum(dim=0) / points.n_rows

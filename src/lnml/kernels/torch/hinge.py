@@ -70,8 +70,11 @@ class Triplets:
         self.z, self.first_row, self.room, self.bounds = z, first_row, room, bounds
         self.targets, self.candidates, self.previous = targets, candidates, previous
         shape = (targets.n_rows, n_slots(targets))
-        self.table = torch.full(shape, _NO_TARGET, dtype=torch.float64, device=z.device)
-        self.table[targets.rows, targets.slots] = target_distances
+        if targets.is_full:
+            self.table = target_distances.reshape(shape)
+        else:
+            self.table = torch.full(shape, _NO_TARGET, dtype=torch.float64, device=z.device)
+            self.table[targets.rows, targets.slots] = target_distances
 
     @classmethod
     def of(
@@ -95,8 +98,11 @@ class Triplets:
         """Sum over all triplets."""
         found = (fused.hinge if fused.usable(self.z) else sum_slots)(self, gamma)
         totals, candidate_weights, by_slot = found
-        weights, hinges = by_slot[self.targets.rows, self.targets.slots].unbind(dim=1)
-        return HingeSums(totals, weights, candidate_weights, hinges)
+        if self.targets.is_full:
+            of_targets = by_slot.reshape(-1, 2)
+        else:
+            of_targets = by_slot[self.targets.rows, self.targets.slots]
+        return HingeSums(totals, of_targets[:, 0], candidate_weights, of_targets[:, 1])
 
     def slopes(self, gamma: float) -> Multipliers:
         """Non-zero slopes; see :meth:`lnml.kernels.protocol.Kernels.slopes`."""
@@ -126,7 +132,7 @@ def pattern_distances(
     z: torch.Tensor, pairs: TorchPattern, first_row: int, room: int
 ) -> torch.Tensor:
     """Squared distance of every pair of a pattern, whose row 0 is one of the rows of z."""
-    rows = pairs.rows + first_row
+    rows = pairs.rows + first_row if first_row else pairs.rows
     return pair_distances(z, rows, z, pairs.indices, room).double()
 
 
@@ -175,7 +181,7 @@ def _replayed(
     data = embedding.points.data
 
     def evaluate(right: torch.Tensor) -> torch.Tensor:
-        z = _aligned(data @ right.T)
+        z = data @ _aligned(right.T)
         sums = Triplets.of(z, working, room, again=True).sums(gamma)
         moved = laplacian(working.joined.graph, joint_weights(sums), z, room)[:, : len(right)]
         return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])

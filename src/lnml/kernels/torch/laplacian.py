@@ -42,9 +42,8 @@ def edge_scatter(points: Points, edges: list[Edge], room: int) -> EdgeScatter:
         for lo, hi in row_tiles(pattern.size, step):
             first, second = pattern.rows[lo:hi].long(), pattern.indices[lo:hi].long()
             v = rows[first].double() - rows[second].double()
-            weighted = v * signed[lo:hi, None]
-            total += weighted.T @ v
-            squares += (weighted * v).abs().sum(dim=0)
+            total += (v * signed[lo:hi, None]).T @ v
+            squares += signed[lo:hi].abs() @ v.square_()
     share = n_terms * 0.5 * float(np.finfo(np.float64).eps) * 1.01
     matrix, found = to_numpy(total), to_numpy(squares)
     return EdgeScatter(0.5 * (matrix + matrix.T), found, share * np.sqrt(found), np.sqrt(found))

@@ -38,6 +38,11 @@ class TorchPattern(Neighborhoods):
         """Length of the longest list."""
         return int(self.sizes.max()) if self.n_rows else 0
 
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether all rows have the same number of partners, and some."""
+        return 0 < self.size == self.n_rows * self.width
+
     @property
     def keys(self) -> torch.Tensor:
         """Pairs as rising numbers: the row in the upper half of the bits, the partner below."""

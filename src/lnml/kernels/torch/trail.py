@@ -25,15 +25,17 @@ class Message(NamedTuple):
     ----------
     with_step, with_change : ndarrays of shape (1 + 2 m,)
         Products of the rows of a trail with the step, and with the change of the gradient.
-    step_step, step_change, change_change : float
+    step_change, change_change : float
         Products of these two.
+    lengths : float
+        Product of their lengths.
     """
 
     with_step: np.ndarray
     with_change: np.ndarray
-    step_step: float
     step_change: float
     change_change: float
+    lengths: float
 
 
 class TorchTrail(Trail):
@@ -57,16 +59,17 @@ class TorchTrail(Trail):
         super().__init__(components, most_bytes, most_pairs)
         self._host: np.ndarray | None = components
         # The gradient, then step and change of each place, in rows; made for the first descent.
+        # One place more than there may be pairs: that of the pair which a descent looks at.
         self._rows: torch.Tensor | None = None
+        places = self.most_pairs + 1
         # Products of steps (rows) and changes (columns), and of changes with each other.
-        shape = (self.most_pairs, self.most_pairs)
-        self._with_steps, self._with_changes = np.zeros(shape), np.zeros(shape)
+        self._with_steps, self._with_changes = np.zeros((2, places, places))
         # Products of the rows with the gradient.
-        self._slopes = np.zeros(1 + 2 * self.most_pairs)
+        self._slopes = np.zeros(1 + 2 * places)
         self._first_square = 0.0
-        # Places of the pairs, the oldest first, and how many places were ever used.
+        # Places of the pairs, the oldest first; the first free one; and how many were ever used.
         self._used: list[int] = []
-        self._n_places = 0
+        self._free = self._n_places = 0
 
     @property
     def components(self) -> np.ndarray:
@@ -94,7 +97,7 @@ class TorchTrail(Trail):
     def start(self, gradient: torch.Tensor) -> None:
         """Begin a descent where the trail is, with the gradient there."""
         if self._rows is None:
-            shape = (1 + 2 * self.most_pairs, gradient.numel())
+            shape = (self._slopes.size, *gradient.shape)
             self._rows = torch.zeros(shape, dtype=torch.float64, device=self._device)
         self._take_gradient(gradient)
         self._see_slopes()
@@ -102,54 +105,57 @@ class TorchTrail(Trail):
     def look(self, components: torch.Tensor, value: torch.Tensor, gradient: torch.Tensor) -> float:
         """Take note of value and gradient at the end of a step; return the value as a number."""
         assert self._rows is not None, "a descent has started"
-        rows = self._rows[: 1 + 2 * self._n_places]
-        new = torch.stack([(components - self.at).ravel(), (gradient - self.gradient).ravel()])
-        parts = [(rows @ new.T).ravel(), (new @ new.T).ravel(), value.reshape(1)]
-        sent = to_numpy(torch.cat(parts))
-        products, (ss, sc, _, cc, found) = sent[:-5].reshape(-1, 2), sent[-5:].tolist()
-        self._seen = components, gradient, new, Message(products[:, 0], products[:, 1], ss, sc, cc)
-        return found
+        first, self._n_places = 1 + 2 * self._free, max(self._n_places, self._free + 1)
+        torch.sub(components, self.at, out=self._rows[first])
+        torch.sub(gradient, self.gradient, out=self._rows[first + 1])
+        rows = self._flat()
+        products = rows @ rows[first : first + 2].T
+        sent = to_numpy(torch.cat([products.ravel(), value.reshape(1)]))
+        with_step, with_change = sent[:-1].reshape(-1, 2).T
+        (step_step, step_change), (_, change_change) = sent[2 * first : 2 * first + 4].reshape(2, 2)
+        lengths = np.sqrt(step_step) * np.sqrt(change_change)
+        message = Message(with_step, with_change, step_change, change_change, lengths)
+        self._seen = components, gradient, message
+        return float(sent[-1])
 
     def advance(self) -> None:
         """Go to where a descent looked last; keep the step, if it tells of a positive curvature."""
-        components, gradient, new, message = self._seen
+        components, gradient, message = self._seen
         self._slopes[: message.with_change.size] += message.with_change
         self._slopes[0] += message.with_change[0] + message.change_change
-        lengths = np.sqrt(message.step_step) * np.sqrt(message.change_change)
-        if message.step_change > LEAST_CURVATURE * lengths:
-            self._keep(new, message)
+        if message.step_change > LEAST_CURVATURE * message.lengths:
+            self._keep(message)
         self._take_gradient(gradient)
         self.move_to(components)
         if not self._slopes[0] > FADED * self._first_square:
             self._see_slopes()
 
+    def _flat(self) -> torch.Tensor:
+        """Return the gradient, and steps and changes of all places that were used, as rows."""
+        assert self._rows is not None, "a descent has started"
+        return self._rows[: 1 + 2 * self._n_places].flatten(1)
+
     def _see_slopes(self) -> None:
         """Compute the products of all rows with the gradient anew."""
-        assert self._rows is not None, "a descent has started"
-        rows = self._rows[: 1 + 2 * self._n_places]
+        rows = self._flat()
         self._slopes[: len(rows)] = to_numpy(rows @ rows[0])
         self._first_square = self._slopes[0]
 
     def _take_gradient(self, gradient: torch.Tensor) -> None:
         assert self._rows is not None, "a descent has started"
-        self.gradient, self._rows[0] = gradient, gradient.ravel()
+        self.gradient, self._rows[0] = gradient, gradient
 
-    def _keep(self, new: torch.Tensor, message: Message) -> None:
-        """Keep a pair, in the place of the oldest if there is no other."""
-        assert self._rows is not None, "a descent has started"
-        full = len(self._used) == self.most_pairs
-        place = self._used.pop(0) if full else self._n_places
-        known, self._n_places = self._n_places, max(self._n_places, place + 1)
-        self._rows[1 + 2 * place : 3 + 2 * place] = new
+    def _keep(self, message: Message) -> None:
+        """Keep the pair at the free place, and free that of the oldest if there are too many."""
+        place, known = self._free, self._n_places
         self._with_steps[:known, place] = message.with_change[1::2]
         self._with_steps[place, :known] = message.with_step[2::2]
         self._with_changes[:known, place] = message.with_change[2::2]
         self._with_changes[place, :known] = message.with_change[2::2]
-        self._with_steps[place, place] = message.step_change
-        self._with_changes[place, place] = message.change_change
         self._slopes[1 + 2 * place] = message.with_step[0] + message.step_change
         self._slopes[2 + 2 * place] = message.with_change[0] + message.change_change
         self._used.append(place)
+        self._free = self._used.pop(0) if len(self._used) > self.most_pairs else len(self._used)
 
     @staticmethod
     def dot(left: torch.Tensor, right: torch.Tensor) -> float:
@@ -163,7 +169,7 @@ class TorchTrail(Trail):
 
     def forget(self) -> None:
         """Drop all pairs."""
-        self._used, self._n_places = [], 0
+        self._used, self._free, self._n_places = [], 0, 0
 
     def downhill(self) -> tuple[torch.Tensor, float]:
         """Return minus the inverse of the curvature times the gradient, and the slope there.
@@ -178,7 +184,7 @@ class TorchTrail(Trail):
             self._with_steps[np.ix_(used, used)], self._with_changes[np.ix_(used, used)],
             slopes[1 + 2 * used], slopes[2 + 2 * used],
         )  # fmt: skip
-        direction = to_tensor(shares, self._device) @ self._rows[: shares.size]
+        direction = to_tensor(shares, self._device) @ self._flat()
         return direction.reshape(self.gradient.shape), float(shares @ slopes)
 
     def _mapped(self, of_components: np.ndarray, of_gradients: np.ndarray) -> Self:
@@ -189,16 +195,15 @@ class TorchTrail(Trail):
         if not self._used or self._rows is None:
             return mapped
         n, (rank, _) = self._n_places, self.components.shape
-        rows, width = self._rows[1 : 1 + 2 * n].reshape(n, 2, rank, -1), of_components.shape[1]
+        rows, width = self._rows[1 : 1 + 2 * n].unflatten(0, (n, 2)), of_components.shape[1]
         moved = torch.empty((n, 2, rank, width), dtype=torch.float64, device=self._device)
         for kind, matrix in enumerate((of_components, of_gradients)):
             moved[:, kind] = rows[:, kind] @ to_tensor(matrix, self._device)
-        flat = moved.reshape(2 * n, -1)
-        mapped._rows = flat.new_zeros((1 + 2 * self.most_pairs, flat.shape[1]))
-        mapped._rows[1 : 1 + 2 * n] = flat
+        mapped._rows = moved.new_zeros((mapped._slopes.size, rank, width))
+        mapped._rows[1 : 1 + 2 * n], flat = moved.flatten(0, 1), moved.reshape(2 * n, -1)
         products = to_numpy(flat @ flat[1::2].T)
         mapped._with_steps[:n, :n], mapped._with_changes[:n, :n] = products[::2], products[1::2]
-        mapped._used, mapped._n_places = list(self._used), n
+        mapped._used, mapped._free, mapped._n_places = list(self._used), self._free, n
         return mapped
 
 
