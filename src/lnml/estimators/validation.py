@@ -94,9 +94,12 @@ def check_training_data(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRow
     else:
         y = _check_tensor_labels(estimator, rows, y)
     labels, codes = _classes(y)
-    check_learnable(rows, labels, codes)
-    refuse_overflow("X", rows)
-    refuse_spreads("X", _column_spreads(rows), getattr(estimator, "feature_names_in_", None))
+    check_classes(labels, codes)
+    highest, lowest = _column_range(rows)
+    _refuse_equal_rows(highest, lowest)
+    refuse_overflow("X", np.stack([highest, lowest]))
+    spread = highest.astype(np.float64) - lowest.astype(np.float64)
+    refuse_spreads("X", spread, getattr(estimator, "feature_names_in_", None))
     return TrainingRows(rows, labels, codes)
 
 
@@ -116,8 +119,11 @@ def _check_dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> TrainingRows:
 def _classes(y: np.ndarray) -> Classes:
     """Return the classes of labels (n,), or say why these are none."""
     try:
-        check_classification_targets(y)
-        return classes_by_appearance(y)
+        found = classes_by_appearance(y)
+        # Of few labels it is enough to look at each of them: scikit-learn sorts what it is given.
+        few = 3 * found.labels.size < y.size
+        check_classification_targets(np.repeat(found.labels, 3) if few else y)
+        return found
     except TypeError as error:
         raise ValueError(
             f"labels in y are of more than one type, or missing ({error}): use one type, and "
@@ -163,7 +169,12 @@ def _check_array_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndar
 def check_learnable(X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
     """Refuse rows from which nothing can be learned; ``classes`` are those that occur."""
     check_classes(classes, codes)
-    if not (X != X[0]).any():
+    _refuse_equal_rows(*_column_range(X))
+
+
+def _refuse_equal_rows(highest: np.ndarray, lowest: np.ndarray) -> None:
+    """Refuse columns (d,) none of which varies."""
+    if not (highest > lowest).any():
         raise ValueError("all rows of X are the same: there is no distance to learn")
 
 
@@ -186,7 +197,8 @@ def refuse_fourth_powers(estimator: BaseEstimator, X: Any) -> None:
 
     The entries of a metric are about one over squared differences of the rows (n, d).
     """
-    limits, spread = np.finfo(np.float64), _column_spreads(X)
+    highest, lowest = (part.astype(np.float64) for part in _column_range(X))
+    limits, spread = np.finfo(np.float64), highest - lowest
     least, most = limits.tiny**0.25 * 1e3, limits.max**0.25 / 1e3
     wrong = np.flatnonzero((spread > most) | ((spread > 0.0) & (spread < least)))
     if wrong.size:
@@ -198,16 +210,10 @@ def refuse_fourth_powers(estimator: BaseEstimator, X: Any) -> None:
         )
 
 
-def _column_spreads(X: Any) -> np.ndarray:
-    """Largest difference of two values in every column of an array or tensor (n, d)."""
-    highest, lowest = (host_array(part).astype(np.float64) for part in _column_range(X))
-    return highest - lowest
-
-
-def _column_range(X: Any) -> tuple[Any, Any]:
-    """Highest and lowest value of every column of an array or tensor."""
+def _column_range(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Highest and lowest value of every column of an array or tensor, in its type."""
     if is_tensor(X):
-        return X.amax(0), X.amin(0)
+        return host_array(X.amax(0)), host_array(X.amin(0))
     return X.max(axis=0), X.min(axis=0)
 
 

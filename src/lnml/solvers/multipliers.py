@@ -25,12 +25,9 @@ from lnml.solvers.streamed import StreamedTask, solve_streamed
 
 # A metric of low rank begins with smoother hinges: there are fewer minima that are not the best.
 LOW_RANK_SMOOTHING = 0.3
-# Steps of the first iterations, whose metric is far off or whose multipliers are, and of the
-# others. Where the gap is at most so many times the tolerance, fewer will do.
+# Steps of the first iterations, where the metric or the multipliers are far off, and of the others.
 COARSE_STEPS = (16, 12, 12)
 STEPS = 30
-NEARLY = 2.0
-FEW_STEPS = 12
 LEAST_SOFTNESS = 0.2
 # Share of the tolerated gap that may be spent on slack of the dual point.
 AIM_SHARE = 0.25
@@ -118,10 +115,11 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     # Where a problem is not convex, old curvature holds it near the minimum that it is at.
     keeps_curvature = task.keeps_curvature and full_rank
     for iteration in range(1, run.max_iter + 1):
+        coarse = iteration <= len(COARSE_STEPS)
         n_evaluations = descend(
             partial(task.smoothed, smoothing=smoothing),
             trail,
-            max_iter=_most_steps(iteration, keeps_curvature and gap <= NEARLY * tol),
+            max_iter=COARSE_STEPS[iteration - 1] if coarse else STEPS,
             value_tol=0.1 * task.precision,
         )
         components = trail.components
@@ -161,13 +159,6 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
 def first_smoothing(components: np.ndarray) -> float:
     """Return the smoothing of hinges with which a solve begins at components (r x e)."""
     return SMOOTHING if components.shape[0] >= components.shape[1] else LOW_RANK_SMOOTHING
-
-
-def _most_steps(iteration: int, nearly: bool) -> int:
-    """Return how many steps an iteration takes; ``nearly`` says that little is left to do."""
-    if iteration <= len(COARSE_STEPS):
-        return COARSE_STEPS[iteration - 1]
-    return FEW_STEPS if nearly else STEPS
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:

@@ -28,7 +28,7 @@ from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
 from lnml.kernels.torch import device as _device
-from lnml.kernels.torch import fused, rehearsal
+from lnml.kernels.torch import fused
 from lnml.kernels.torch import hinge as _hinge
 from lnml.kernels.torch import laplacian as _laplacian
 from lnml.kernels.torch import patterns as _patterns
@@ -58,7 +58,6 @@ class TorchKernels(Kernels):
         self.device = _device.parse_device(name)
         if self.device.type == "cuda" and fused.triton is not None:
             fused.start(self.device)
-            rehearsal.start(type(self), self.device)
         # Asked once: the driver takes its time to answer.
         self.free = _device.free_bytes(self.device)
         self.room = _device.tile_bytes(self.free)

@@ -23,17 +23,30 @@ _FLOAT32_ROWS = 1024
 
 def training_points(X: torch.Tensor, order: np.ndarray, class_start: np.ndarray) -> Points:
     """Points to learn from; see :meth:`lnml.kernels.protocol.Kernels.points`."""
-    mean = X.mean(dim=0, dtype=torch.float64)
-    nearest = (X - mean).abs().argmin(dim=0)
-    lowest, highest = X.amin(dim=0), X.amax(dim=0)
-    ends = torch.stack([lowest, highest]).abs()
-    # Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
-    exact = (lowest.sign() == highest.sign()) & (0.5 * ends.amax(dim=0) <= ends.amin(dim=0))
-    centre = torch.where(exact, X.gather(0, nearest[None]), 0.0)
-    points = Points(X[to_tensor(order, X.device)] - centre, class_start)
-    middle = X[:: max(1, X.shape[0] // SAMPLE)].abs().median(dim=0).values
-    sizes = to_numpy(torch.stack([ends.amax(dim=0), middle]).double())
+    some = X[:: max(1, X.shape[0] // SAMPLE)]
+    seen = to_numpy(torch.cat([X.amin(dim=0)[None], X.amax(dim=0)[None], some]))
+    ends, middle = np.abs(seen[:2]), np.sort(np.abs(seen[2:]), axis=0)[(len(some) - 1) // 2]
+    rows, shifted = X[to_tensor(order, X.device)], _shifted(seen[0], seen[1])
+    if shifted.any():
+        rows -= _middle_values(X) * to_tensor(shifted, X.device)
+    sizes = np.stack([ends.max(axis=0), middle]).astype(np.float64)
+    points = Points(rows, class_start)
     return replace(points, rounding=0.5 * points.precision * sizes)
+
+
+def _shifted(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Return the columns from which an offset can be taken without rounding.
+
+    Sterbenz: the difference of two numbers is exact if neither is longer than twice the other.
+    """
+    shorter, longer = np.sort(np.abs([lowest, highest]), axis=0)
+    return (np.sign(lowest) * np.sign(highest) > 0.0) & (0.5 * longer <= shorter)
+
+
+def _middle_values(X: torch.Tensor) -> torch.Tensor:
+    """Return the value of every column that is nearest to its mean."""
+    nearest = (X - X.mean(dim=0, dtype=torch.float64)).abs().argmin(dim=0)
+    return X.gather(0, nearest[None])[0]
 
 
 def columns(points: Points) -> Columns:
