@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from lnml import LNML, RelativeComparisons, SupportVectorMetric, estimate_memory
+from lnml.certificates import verify
 from lnml.datasets import load_dataset
 
 SMALL = ["sonar", "ionosphere", "wine", "iris", "balance_scale"]
@@ -110,6 +111,18 @@ def test_a_diagonal_metric_is_no_better_than_a_full_one(wine):
     full = SupportVectorMetric(C=0.1).fit(X, y)
     diagonal = RelativeComparisons(C=0.1).fit(X, y)
     assert full.history_[-1]["bound"] <= diagonal.objective_
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_that_do_not_differ_along_a_column_leave_a_check_some_slack(seed):
+    """On a grid the slopes can ask for nothing at all, and for nothing less."""
+    rng = np.random.default_rng(seed)
+    for width in (1, 2):
+        X, y = rng.integers(0, 4, (60, width)).astype(float), rng.integers(0, 2, 60)
+        model = RelativeComparisons().fit(X, y)
+        checked = verify(model.certificate(X, y), X, y)
+        assert checked.holds, checked.reason
+        assert checked.gap <= model.duality_gap_ * (1.0 + 1e-6) + 1e-12
 
 
 def test_given_targets_as_triplets(learner):

@@ -176,3 +176,16 @@ def test_fits_end_where_they_do_with_a_trail_on_the_host(learner, monkeypatch):
     # Rounds of LNML may end in another optimum.
     rel = 2e-3 if isinstance(learner, LMNN) else 0.1
     assert found.objective_ == pytest.approx(host.objective_, rel=rel)
+
+
+def test_steps_grow_where_the_function_falls_ever_faster():
+    """Near the top of a hill, steps of a hundredth of the length would be too many."""
+
+    def well(components):
+        square = (components * components).sum()
+        return (square - 1.0) ** 2, 4.0 * (square - 1.0) * components
+
+    for trail in both(1e-5 * np.ones(SHAPE)):
+        n_evaluations = descend(well, trail, max_iter=30, value_tol=1e-12)
+        assert n_evaluations < 60
+        assert np.linalg.norm(trail.components) == pytest.approx(1.0, rel=1e-4)

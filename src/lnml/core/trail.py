@@ -43,9 +43,12 @@ class Trail:
         The newest last; of a trail on the host alone.
     products : deque of float
         Step times change, for each of these pairs.
+    bends : bool
+        Whether the last step told of a positive curvature. Where it did not, a longer one is safe.
     """
 
     gradient: Any
+    bends: bool = True
 
     def __init__(
         self,
@@ -94,7 +97,8 @@ class Trail:
         components, gradient = self._seen
         step, change = components - self._at, gradient - self.gradient
         product = self.dot(step, change)
-        if product > LEAST_CURVATURE * self.length(step) * self.length(change):
+        self.bends = product > LEAST_CURVATURE * self.length(step) * self.length(change)
+        if self.bends:
             self.steps.append(step)
             self.changes.append(change)
             self.products.append(product)

@@ -179,6 +179,10 @@ class WeightedBasisObjective(FrobeniusObjective):
             total = slope_total(slopes, self.hinge_weight)
             found, error = column_moments(finished.pairs.rows, i, j, -weights, basis)
             error = error + gamma(summed) * np.abs(found)
+        # Pairs may not differ at all along a column, and a check knows rows to so many digits only.
+        columns = self.training.kernels.columns(self.training.points)
+        largest = np.maximum(-columns.lowest, columns.highest) @ np.abs(basis)
+        error = error + UNIT**3 * total / self.hinge_weight * largest**2
         bound = weights_bound(
             self.hinge_weight * found,
             self.hinge_weight * error + 2.0 * UNIT * np.abs(self.hinge_weight * found),

@@ -14,6 +14,7 @@ from lnml.solvers.lbfgs import FIRST_STEP
 ENOUGH = 1e-4
 MOST_TRIALS = 15
 LEAST_SHORTER, MOST_SHORTER = 0.1, 0.5
+LONGER = 4.0
 
 # Maps components (r x e), as a trail has them, to a value and its gradient (r x e); on a device
 # the value may be a tensor, which :meth:`lnml.core.trail.Trail.look` turns into a number.
@@ -27,10 +28,11 @@ class Reached(NamedTuple):
     n_evaluations: int
 
 
-def take_step(function: Function, trail: Trail, value: float) -> Reached:
+def take_step(function: Function, trail: Trail, value: float, size: float = 1.0) -> Reached:
     """Move a trail by one step from a point of known value, where its descent has started.
 
-    A trail that finds no lower value stays where it is, and forgets what misled it.
+    The first trial is ``size`` times as long as the model of the curvature says. A trail that finds
+    no lower value stays where it is, and forgets what misled it.
     """
     start = trail.at
     direction, slope = trail.downhill() if trail.n_pairs else (trail.gradient, 0.0)
@@ -41,7 +43,6 @@ def take_step(function: Function, trail: Trail, value: float) -> Reached:
             return Reached(value, 0)
         direction = trail.gradient * (-FIRST_STEP * trail.length(start) / length)
         slope = trail.dot(direction, trail.gradient)
-    size = 1.0
     for trial in range(1, MOST_TRIALS + 1):
         components = start + size * direction
         found = trail.look(components, *function(components))
@@ -70,9 +71,11 @@ def descend(function: Function, trail: Trail, *, max_iter: int, value_tol: float
     -------
     n_evaluations : int
     """
-    value, n_evaluations = begin(function, trail), 1
+    value, n_evaluations, size = begin(function, trail), 1, 1.0
     for _ in range(max_iter):
-        reached = take_step(function, trail, value)
+        reached = take_step(function, trail, value, size)
+        # Where the value falls ever faster, the model says nothing about how far to go.
+        size = 1.0 if trail.bends else LONGER * size
         gain, value = value - reached.value, reached.value
         n_evaluations += reached.n_evaluations
         if gain <= value_tol * abs(value):

@@ -123,7 +123,8 @@ class TorchTrail(Trail):
         components, gradient, message = self._seen
         self._slopes[: message.with_change.size] += message.with_change
         self._slopes[0] += message.with_change[0] + message.change_change
-        if message.step_change > LEAST_CURVATURE * message.lengths:
+        self.bends = bool(message.step_change > LEAST_CURVATURE * message.lengths)
+        if self.bends:
             self._keep(message)
         self._take_gradient(gradient)
         self.move_to(components)
