@@ -290,9 +290,9 @@ def _tile_bytes(n: int, reach: _Reach, pairs: int) -> int:
 
 def _sample_bytes(n: int, reach: _Reach) -> int:
     """Bytes of the triplets that are sampled to find the scale of a start."""
-    from lnml.objectives.margins import SAMPLED_COLUMNS, SAMPLED_ROWS
+    from lnml.objectives.margins import SAMPLED_COLUMNS, sampled_rows
 
-    pairs = min(SAMPLED_ROWS, n) * min(SAMPLED_COLUMNS, n)
+    pairs = sampled_rows(n) * min(SAMPLED_COLUMNS, n)
     apart = 1.0 - reach.largest_class / n
     return int(pairs * 8 * (1.0 + SAMPLE_ARRAYS * reach.targets * apart))
 

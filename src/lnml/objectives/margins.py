@@ -8,9 +8,10 @@ import numpy as np
 
 from lnml.objectives.triplet_task import TripletTask
 
-# Rows and impostors that are looked at. More impostors would not make a scale more certain: it
-# differs from row to row.
-SAMPLED_ROWS, SAMPLED_COLUMNS = 128, 256
+# Rows that are looked at, of a table with so many for each of them or fewer, and impostors. More
+# impostors would not make a scale more certain: it differs from row to row.
+SAMPLED_ROWS, MOST_SAMPLED_ROWS, ROWS_FOR_EACH = 128, 512, 2000
+SAMPLED_COLUMNS = 256
 
 
 class Sample(NamedTuple):
@@ -42,13 +43,14 @@ def _squared_distances(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(norms - 2.0 * (left @ right.T), 0.0))
 
 
-def sample_margins(
-    task: TripletTask,
-    components: np.ndarray,
-    n_rows: int = SAMPLED_ROWS,
-    n_columns: int = SAMPLED_COLUMNS,
-) -> Sample:
+def sampled_rows(n: int) -> int:
+    """Return how many of n rows are looked at: more where a fit takes long anyway."""
+    return min(max(SAMPLED_ROWS, n // ROWS_FOR_EACH), MOST_SAMPLED_ROWS, n)
+
+
+def sample_margins(task: TripletTask, components: np.ndarray) -> Sample:
     """Look at some rows and impostors: enough to find a scale to start from."""
+    n_rows, n_columns = sampled_rows(task.points.n_rows), SAMPLED_COLUMNS
     rng = np.random.default_rng(0)
     kernels, targets = task.kernels, task.targets
     embedding = kernels.embed(task.points, components)
