@@ -6,7 +6,6 @@ import numpy as np
 
 from lnml.core.pairs import Edge, EdgeScatter, Pattern
 from lnml.core.solution import Proof
-from lnml.kernels.tensors import is_tensor
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import for_proof
 from lnml.objectives.trace import Ridge
@@ -43,11 +42,7 @@ def prove_large(
     total = slope_total(slopes, push_weight)
     share = min(finished.task.dual_bound / total, 1.0) * (1.0 - CAUTION) if total > 0.0 else 0.0
     own = slopes.per_target(finished.pairs.i.size)
-    if is_tensor(points.data):
-        # A GPU takes each pair as often as it has slopes in less time than it takes to add these.
-        rows, impostors, summed = finished.pairs.i[slopes.target], slopes.impostor, slopes.value
-    else:
-        rows, impostors, summed = slopes.impostor_pairs(finished.pairs.i)
+    rows, impostors, summed = slopes.impostor_pairs(finished.pairs.i)
     counts = np.bincount(rows, minlength=points.n_rows)
     pushed = Pattern(np.concatenate([[0], np.cumsum(counts)]), impostors.astype(np.int32))
     best = Bound(0.0, 0.0)
