@@ -128,7 +128,7 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
     from lnml.learning.targets import nearest_neighborhoods
     from lnml.objectives.conditioning import whiten_pull
     from lnml.objectives.lmnn import LMNNTask
-    from lnml.solvers.multipliers import first_smoothing
+    from lnml.objectives.triplet_task import SMOOTHING
 
     kernels, identity = get_kernels(), np.eye(X.shape[1])
 
@@ -147,8 +147,8 @@ def search(X: np.ndarray, y: np.ndarray, k: int = 3, repeats: int = 3, **_: Any)
         task = LMNNTask(kernels, conditioning, targets, 0.5)
         start = conditioning.to_conditioned(identity)
         start = start * np.sqrt(task.best_scale(start))
-        smoothing, margin = first_smoothing(start), task.first_margin
-        first_seconds, _ = repeat(lambda: task.search(start, smoothing, margin), times)
+        margin = task.first_margin
+        first_seconds, _ = repeat(lambda: task.search(start, SMOOTHING, margin), times)
         return Reply(
             {
                 "seconds": median(plain_seconds),

@@ -222,7 +222,7 @@ def _count_reach(estimator: Any, base: Any, X: Any, y: Any) -> _Reach:
     task, targets, components = _first_task(estimator, base, X, y)
     kernels = task.kernels
     start = scaled_start(task, task.to_conditioned(components))
-    z, smoothing = kernels.embed(task.points, start).coordinates, first_smoothing(start)
+    z, smoothing = kernels.embed(task.points, start).coordinates, first_smoothing(task, start)
     codes = task.points.row_class
     chosen = np.sort(np.random.default_rng(0).permutation(len(z))[:COUNTED_ROWS])
     pairs, met = np.zeros((2, chosen.size))

@@ -177,7 +177,7 @@ def test_features_beyond_reach_are_told(learner, device):
     X, y = extreme_scales()
     with pytest.warns(UserWarning, match=r"gap.*(raise max_iter|scale the columns)"):
         model = clone(learner).fit(X.astype(np.float32), y)
-    assert model.duality_gap_ > 0.5
+    assert model.duality_gap_ > learner.tol
     assert clone(learner).fit(StandardScaler().fit_transform(X), y).converged_
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

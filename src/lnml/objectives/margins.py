@@ -8,7 +8,7 @@ import numpy as np
 
 from lnml.objectives.triplet_task import TripletTask
 
-# Rows that are looked at, of a table with so many for each of them or fewer, and impostors. More
+# Rows that are looked at, one of so many but no fewer and no more than these; and impostors. More
 # impostors would not make a scale more certain: it differs from row to row.
 SAMPLED_ROWS, MOST_SAMPLED_ROWS, ROWS_FOR_EACH = 128, 512, 2000
 SAMPLED_COLUMNS = 256
@@ -19,9 +19,9 @@ class Sample(NamedTuple):
 
     Attributes
     ----------
-    margins : ndarray
+    margins : ndarray of shape (m,)
         The differences, largest first.
-    weights : ndarray
+    weights : ndarray of shape (m,)
         How many impostors of a sampled row each of them stands for.
     pull : float
         Sum of D_ij over the target pairs of the sampled rows.

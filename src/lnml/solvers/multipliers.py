@@ -23,8 +23,9 @@ from lnml.solvers.saddles import beside, leave_saddle
 from lnml.solvers.stopping import relative_gap, stalled
 from lnml.solvers.streamed import StreamedTask, solve_streamed
 
-# A metric of low rank begins with smoother hinges: there are fewer minima that are not the best.
-LOW_RANK_SMOOTHING = 0.3
+# Where no curvature is kept, hinges are smoother at first: in a metric of low rank there are fewer
+# minima that are not the best, and in columns of very different scales rounding says less.
+FIRST_SMOOTHING = 0.3
 # Steps of the first iterations, where the metric or the multipliers are far off, and of the others.
 COARSE_STEPS = (16, 12, 12)
 STEPS = 30
@@ -99,7 +100,9 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
-    smoothing = SMOOTHING if warm else first_smoothing(components)
+    # Where a problem is not convex, old curvature holds it near the minimum that it is at.
+    keeps_curvature = task.keeps_curvature and full_rank
+    smoothing = SMOOTHING if warm else first_smoothing(task, components)
     start = _look(task, components, smoothing, MARGIN if warm else task.first_margin, tol)
     if start is None:
         return solve_streamed(task, components, run, smoothing)
@@ -112,8 +115,6 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
         run.report(best, _record(1, objective, bound, gap, start, 1))
         return Solution(best, objective, bound, gap, True)
     trail = task.trail(components, TRAIL_BYTES)
-    # Where a problem is not convex, old curvature holds it near the minimum that it is at.
-    keeps_curvature = task.keeps_curvature and full_rank
     for iteration in range(1, run.max_iter + 1):
         coarse = iteration <= len(COARSE_STEPS)
         n_evaluations = descend(
@@ -156,9 +157,10 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     return Solution(best, objective, bound, gap, converged)
 
 
-def first_smoothing(components: np.ndarray) -> float:
+def first_smoothing(task: HingeTask, components: np.ndarray) -> float:
     """Return the smoothing of hinges with which a solve begins at components (r x e)."""
-    return SMOOTHING if components.shape[0] >= components.shape[1] else LOW_RANK_SMOOTHING
+    keeps_curvature = task.keeps_curvature and components.shape[0] >= components.shape[1]
+    return SMOOTHING if keeps_curvature else FIRST_SMOOTHING
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
