@@ -28,17 +28,23 @@ def classes_by_appearance(y: np.ndarray) -> Classes:
     >>> print(found.labels, found.codes)
     ['b' 'a'] [0 1 0]
     """
-    _, first, codes = np.unique(_narrow(y), return_index=True, return_inverse=True)
+    _, first, codes = np.unique(narrow(y), return_index=True, return_inverse=True)
     order = np.argsort(first)
     position = np.empty_like(order)
     position[order] = np.arange(order.size)
     return Classes(y[first[order]], position[codes])
 
 
-def _narrow(values: np.ndarray) -> np.ndarray:
+def narrow(values: np.ndarray) -> np.ndarray:
     """Return values in the same order as 16-bit numbers if they are integers in so small a range.
 
     NumPy sorts these several times as fast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(narrow(np.array([-7, 90, -6])), narrow(np.array([0.5])))
+    [ 0 97  1] [0.5]
     """
     if values.dtype.kind not in "iu" or not values.size:
         return values

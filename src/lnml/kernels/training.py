@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lnml.core.labels import narrow
 from lnml.core.points import Points
 from lnml.kernels.protocol import Kernels
 
@@ -51,9 +52,7 @@ class TrainingSet:
         All rows of the same class count as target pairs until others are named.
         """
         class_start = np.concatenate([[0], np.cumsum(np.bincount(codes))])
-        # NumPy sorts 16-bit numbers ten times as fast.
-        narrow = codes.astype(np.uint16) if class_start.size <= 2**16 else codes
-        order = np.argsort(narrow, kind="stable")
+        order = np.argsort(narrow(codes), kind="stable")
         points = kernels.points(X, class_start, order)
         sizes = points.class_sizes
         n_pairs, n_rows = int((sizes * (sizes - 1)).sum()), int(sizes[sizes > 1].sum())

@@ -8,9 +8,9 @@ import numpy as np
 
 from lnml.objectives.triplet_task import TripletTask
 
-# Rows that are looked at, one of so many but no fewer and no more than these; and impostors. More
-# impostors would not make a scale more certain: it differs from row to row.
-SAMPLED_ROWS, MOST_SAMPLED_ROWS, ROWS_FOR_EACH = 128, 512, 2000
+# One row in so many is looked at, but at least and at most these.
+ROWS_FOR_EACH, SAMPLED_ROWS, MOST_SAMPLED_ROWS = 2000, 128, 512
+# Impostors: more would not make a scale more certain, since it differs from row to row.
 SAMPLED_COLUMNS = 256
 
 

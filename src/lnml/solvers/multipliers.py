@@ -100,8 +100,7 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
     """
     full_rank, tol, warm = components.shape[0] >= components.shape[1], run.tol, run.warm
     scale = float(np.mean(components**2))
-    # Where a problem is not convex, old curvature holds it near the minimum that it is at.
-    keeps_curvature = task.keeps_curvature and full_rank
+    keeps_curvature = _keeps_curvature(task, components)
     smoothing = SMOOTHING if warm else first_smoothing(task, components)
     start = _look(task, components, smoothing, MARGIN if warm else task.first_margin, tol)
     if start is None:
@@ -159,8 +158,15 @@ def solve_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
 
 def first_smoothing(task: HingeTask, components: np.ndarray) -> float:
     """Return the smoothing of hinges with which a solve begins at components (r x e)."""
-    keeps_curvature = task.keeps_curvature and components.shape[0] >= components.shape[1]
-    return SMOOTHING if keeps_curvature else FIRST_SMOOTHING
+    return SMOOTHING if _keeps_curvature(task, components) else FIRST_SMOOTHING
+
+
+def _keeps_curvature(task: HingeTask, components: np.ndarray) -> bool:
+    """Whether one model of the curvature serves all iterations.
+
+    A problem of low rank is not convex: an old model holds it near the minimum that it is at.
+    """
+    return task.keeps_curvature and components.shape[0] >= components.shape[1]
 
 
 def follow_hinge(task: HingeTask, components: np.ndarray, run: Run) -> Solution:
