@@ -166,7 +166,8 @@ class TestSlopes:
         assert found == {(0, 5): 0.375, (0, 7): 1.0, (1, 9): 0.125, (2, 5): 0.1875}
 
     def test_all_of_one(self):
-        assert Slopes.mixture([(1.0, self.first)]) is self.first
+        mixed = Slopes.mixture([(1.0, self.first)])
+        assert all(one is other for one, other in zip(mixed, self.first, strict=True))
 
     def test_of_pairs(self):
         np.testing.assert_array_equal(self.first.per_target(4), [1.5, 0.0, 0.25, 0.0])

@@ -273,6 +273,36 @@ class EdgeScatter(NamedTuple):
         return EdgeScatter(matrix, squares, left * (1.0 + 1e-14), right)
 
 
+class MixedSlopes(NamedTuple):
+    """Slopes of triplets, mixed from shares of others: one by one, and added up by pair.
+
+    Attributes
+    ----------
+    triplets : one pair of numbers per slope, shape (t, 2)
+        Position of the target pair in its pattern, and row of the impostor.
+    slopes : shape (t,)
+        The slopes that may not be zero.
+    targets : pair values of the targets
+        Sum of the slopes of the triplets of each target pair.
+    pairs : Pattern
+        Pairs (row, impostor) of the triplets.
+    impostors : pair values of these
+        Sum of the slopes of the triplets of each of them.
+    most : int
+        None of these sums has more terms.
+    total : float
+        Sum of all slopes.
+    """
+
+    triplets: Any
+    slopes: Any
+    targets: Any
+    pairs: Pattern
+    impostors: Any
+    most: int
+    total: float
+
+
 class Partners(NamedTuple):
     """The nearest other rows of its class for every row, nearest first.
 

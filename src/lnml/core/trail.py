@@ -142,6 +142,10 @@ class Trail:
         direction = -q.reshape(self.gradient.shape)
         return direction, self.dot(direction, self.gradient)
 
+    def along(self, direction: Any, size: float) -> Any:
+        """Return where a step along a direction ends."""
+        return self._at + size * direction
+
     def inside(self, coordinates: Any) -> Self | None:
         """Return the same in linear coordinates; None if they are of another kind.
 

@@ -52,8 +52,8 @@ def certificate_of(solution: Solution, order: np.ndarray | None) -> Certificate 
         if name in duals:
             duals[name] = order[duals[name]]
     if "triplets" in duals:
-        duals["triplets"] = duals["triplets"].copy()
-        duals["triplets"][:, 1] = order[duals["triplets"][:, 1]]
+        target, impostor = duals["triplets"].T
+        duals["triplets"] = np.stack([target, order[impostor]], axis=1)
     return Certificate(
         method=proof.method,
         parameters=proof.parameters,

@@ -21,6 +21,7 @@ from lnml.core.pairs import (
     Edge,
     EdgeScatter,
     Hinge,
+    MixedSlopes,
     Multipliers,
     Partners,
     Pattern,
@@ -29,6 +30,7 @@ from lnml.core.pairs import (
 )
 from lnml.core.points import Columns, Embedding, Points
 from lnml.core.trail import Trail
+from lnml.kernels.mixed_slopes import mixed_slopes
 
 
 class Kernels(Protocol):
@@ -196,6 +198,14 @@ class Kernels(Protocol):
 
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         """Return the non-zero maximising slopes: the next multipliers."""
+
+    def mixed_slopes(self, parts: list[tuple[float, Multipliers]], targets: Pattern) -> MixedSlopes:
+        """Mix slopes of triplets of ``targets``: shares of some, together at most one.
+
+        Slopes that may come to the host can be mixed there.
+        """
+        here = [(share, self.to_host(slopes)) for share, slopes in parts]
+        return mixed_slopes(here, self.pattern(targets).to_host())
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> Any:
         """Sum of max(0, h) over the triplets of every target pair, a block of rows at a time.

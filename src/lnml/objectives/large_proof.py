@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnml.core.pairs import Edge, EdgeScatter, Pattern
+from lnml.core.pairs import Edge, EdgeScatter, MixedSlopes
 from lnml.core.solution import Proof
 from lnml.kernels.training import TrainingSet
 from lnml.objectives.conditioning import for_proof
 from lnml.objectives.trace import Ridge
 from lnml.objectives.triplet_proof import FinishedTriplets
-from lnml.proofs.differences import Moment
-from lnml.proofs.hinges import Bound, limited_bound, slope_total
+from lnml.proofs.differences import Moment, entrywise
+from lnml.proofs.hinges import Bound, limited_bound
 from lnml.proofs.rounding import UNIT, gamma, least_eigenvalue
-from lnml.proofs.slopes import Slopes
 
 # Shares of the slopes that are tried, one after the other.
 TRIALS = 3
@@ -24,7 +23,7 @@ CAUTION = 1e-5
 def prove_large(
     training: TrainingSet,
     finished: FinishedTriplets,
-    slopes: Slopes,
+    slopes: MixedSlopes,
     push_weight: float,
     ridge: Ridge,
 ) -> Proof:
@@ -33,26 +32,21 @@ def prove_large(
     A share t of them is feasible if (1 - mu) S + t * push has no negative eigenvalue, S with
     its ridge. Only that matrix is computed, for a share that the solver found to be feasible.
     """
-    kernels, points = training.kernels, training.points
-    conditioning = for_proof(
-        kernels, points, finished.task.coordinates, Edge(finished.task.targets)
-    )
+    kernels, points, targets = training.kernels, training.points, finished.task.targets
+    conditioning = for_proof(kernels, points, finished.task.coordinates, Edge(targets))
     coordinates = conditioning.matrix
-    pull_weight = 1.0 - push_weight
-    total = slope_total(slopes, push_weight)
+    pull_weight, pushed = 1.0 - push_weight, kernels.pattern(slopes.pairs)
+    # No slope is negative, so that rounding is a share of their sum.
+    total = slopes.total * (1.0 - gamma(slopes.slopes.shape[0] + 8))
+    total = max(push_weight * total * (1.0 - 4.0 * UNIT), 0.0)
     share = min(finished.task.dual_bound / total, 1.0) * (1.0 - CAUTION) if total > 0.0 else 0.0
-    own = slopes.per_target(finished.pairs.i.size)
-    rows, impostors, summed = slopes.impostor_pairs(finished.pairs.i)
-    counts = np.bincount(rows, minlength=points.n_rows)
-    pushed = Pattern(np.concatenate([[0], np.cumsum(counts)]), impostors.astype(np.int32))
     best = Bound(0.0, 0.0)
     for _ in range(TRIALS):
-        weights = pull_weight + share * push_weight * own
         edges = [
-            Edge(finished.task.targets, weights),
-            Edge(kernels.pattern(pushed), summed, -share * push_weight),
+            Edge(targets, pull_weight + share * push_weight * slopes.targets),
+            Edge(pushed, slopes.impostors, -share * push_weight),
         ]
-        found = inside(kernels.edge_scatter(points, edges), coordinates)
+        found = inside(kernels.edge_scatter(points, edges), coordinates, slopes.most)
         found = found.plus(ridge.moment(coordinates).times(pull_weight))
         least = least_eigenvalue(found.matrix, found.error)
         if least >= 0.0:
@@ -69,14 +63,18 @@ def prove_large(
         coordinates=coordinates,
         slack=best.slack,
         limit=best.limit,
-        duals=slopes.scaled(best.share).duals(),
+        duals={
+            "triplets": kernels.to_host(slopes.triplets),
+            "slopes": kernels.to_host(best.share * slopes.slopes),
+        },
     )
 
 
-def inside(scatter: EdgeScatter, coordinates: np.ndarray) -> Moment:
+def inside(scatter: EdgeScatter, coordinates: np.ndarray, summed: int = 0) -> Moment:
     """Return a sum over pairs in coordinates W (d, e), with its error.
 
-    A symmetric matrix with entries up to E lies below the diagonal of its row sums.
+    A symmetric matrix with entries up to E lies below the diagonal of its row sums. No weight is
+    the sum of more than ``summed`` others.
     """
     sizes = np.abs(coordinates)
     left, right = scatter.left @ sizes, scatter.right @ sizes
@@ -85,5 +83,5 @@ def inside(scatter: EdgeScatter, coordinates: np.ndarray) -> Moment:
     matrix = coordinates.T @ scatter.matrix @ coordinates
     squares = (np.sqrt(scatter.squares) @ sizes) ** 2
     # Weights were sums and multiples of slopes.
-    error = 1.01 * moved.sum(axis=1) + gamma(16) * squares
+    error = 1.01 * moved.sum(axis=1) + entrywise(gamma(16 + summed), squares)
     return Moment(matrix, squares, error)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from lnml.core.pairs import Edge, Pattern
+from lnml.core.pairs import Edge, MixedSlopes, Pattern
 from lnml.core.solution import Certificate, DualPoint, Proof
 from lnml.core.trail import Trail
 from lnml.kernels.protocol import Kernels
@@ -78,11 +78,11 @@ class LMNNObjective(TripletObjective, PenalisedObjective):
         pull = finished.targets.total().plus(self.ridge.value(finished.components))
         return Value(0.0, 0.0).plus(pull, self.pull_weight)
 
-    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt) -> Proof:
+    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt | MixedSlopes) -> Proof:
         """Return the bound of docs/lmnn.md: slopes scaled until they are dual feasible."""
         if isinstance(slopes, SlopesAt):
             return self._proved_by_sums(finished, slopes)
-        if finished.large:
+        if isinstance(slopes, MixedSlopes):
             return prove_large(self.training, finished, slopes, self.hinge_weight, self.ridge)
         training, task = self.training, finished.task
         kernels, points = training.kernels, training.points

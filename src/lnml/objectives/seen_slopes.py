@@ -40,6 +40,7 @@ class SeenSlopes:
         self.components, self.smoothing = components, smoothing
         self._working: WorkingSet | None = working
         self._slopes: Multipliers | None = None
+        self._here: Multipliers | None = None
 
     def awaited(self, working: WorkingSet, components: np.ndarray, smoothing: float) -> bool:
         """Whether these are the slopes at a metric, and are still to be computed."""
@@ -54,3 +55,9 @@ class SeenSlopes:
             self._slopes = self.kernels.slopes(embedding, self._working, self.smoothing)
             self._working = None
         return self._slopes
+
+    def on_host(self) -> Multipliers:
+        """Return the same on the host; they come there once."""
+        if self._here is None:
+            self._here = self.kernels.to_host(self.slopes())
+        return self._here

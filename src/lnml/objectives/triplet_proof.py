@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lnml.core.pairs import Pattern, Streamed
+from lnml.core.pairs import MixedSlopes, Pattern, Search, Streamed
 from lnml.core.points import Embedding, Points
 from lnml.kernels.tensors import is_tensor
 from lnml.kernels.training import TrainingSet
@@ -17,7 +17,7 @@ from lnml.proofs.differences import squared_lengths
 from lnml.proofs.hinges import Pairs
 from lnml.proofs.objective import Lengths, Value, hinge_sum
 from lnml.proofs.rounding import gamma
-from lnml.proofs.slopes import Slopes
+from lnml.proofs.slopes import Slopes, SlopesAt
 
 # Multiplications of differences with components, above which a fit is large.
 LARGE = 2e9
@@ -80,10 +80,9 @@ class FinishedTriplets:
         i, j = self.pattern.pairs()
         # Differences of many long rows take longer than a fit: the device embeds rows first.
         most = LARGE_ON_DEVICE if is_tensor(self.points.data) else LARGE
-        dual, far = task.dual(), task.points.far
-        self.streamed = not isinstance(dual, Slopes)
-        n_pairs = i.size + (dual.value.size if isinstance(dual, Slopes) else 0)
-        self.large = care == 0 and n_pairs * components.size > most and not far
+        self.streamed = task.slopes_at is not None
+        n_pairs = i.size + (0 if self.streamed else task.n_slopes())
+        self.large = care == 0 and n_pairs * components.size > most and not task.points.far
         self.large = may_be_large and (self.large or self.kernels.remote)
         self.large = self.large or (self.streamed and care == 0)
         task.working.rest()
@@ -106,8 +105,20 @@ class FinishedTriplets:
         kernels, pattern = self.kernels, self.task.targets
         values = kernels.to_host(kernels.distances(self.embedding, pattern))
         shift = 2.0 * self.rounding
-        errors = 2.0 * np.sqrt(values) * shift + shift**2
-        return Lengths(values, errors + gamma(len(self.components) + 2) * values)
+        # In place: they are many.
+        errors = np.sqrt(values)
+        errors *= 2.0 * shift
+        errors += shift**2
+        errors += gamma(len(self.components) + 2) * values
+        return Lengths(values, errors)
+
+    def dual(self) -> Slopes | SlopesAt | MixedSlopes:
+        """Return the slopes that prove the bound; those of a large fit stay on the device."""
+        if self.task.slopes_at is not None:
+            return self.task.slopes_at
+        if self.large:
+            return self.kernels.mixed_slopes(self.task.dual_parts(), self.task.targets)
+        return self.task.dual()
 
     @property
     def triplets(self) -> Triplets:
@@ -119,13 +130,9 @@ class FinishedTriplets:
         """Sum of the hinges of all triplets."""
         if self.streamed and not self.large:
             return hinge_total(self.triplets, self.components)
-        # Rows without targets have no reach.
-        reach = np.full(self.points.n_rows, -np.inf)
-        filled = np.flatnonzero(self.pattern.sizes)
-        upper = 1.0 + self.targets.values + self.targets.errors
-        reach[filled] = np.maximum.reduceat(upper, self.pattern.indptr[filled])
         if self.large:
-            return self._hinges_by_device(reach)
+            return self._hinges_by_device()
+        reach = self._reach()
         rows, impostors = self._candidates(reach)
         step = max(1, AT_A_TIME // int(self.pattern.sizes.max(initial=1)))
         total = Value(0.0, 0.0)
@@ -136,15 +143,32 @@ class FinishedTriplets:
             total = total.plus(found) if lo else found
         return total
 
-    def _hinges_by_device(self, reach: np.ndarray) -> Value:
+    def _upper(self) -> np.ndarray:
+        """How far an impostor of each target pair may be, squared, rounding included."""
+        return np.asarray(1.0 + self.targets.values + self.targets.errors)
+
+    def _reach(self) -> np.ndarray:
+        """How far impostors of each row may be; rows without targets have none."""
+        reach = np.full(self.points.n_rows, -np.inf)
+        filled = np.flatnonzero(self.pattern.sizes)
+        reach[filled] = np.maximum.reduceat(self._upper(), self.pattern.indptr[filled])
+        return reach
+
+    def _hinges_by_device(self) -> Value:
         """Sum of the hinges, from coordinates in float64."""
         kernels, targets = self.kernels, self.task.targets
-        found = None if self.streamed else self._searched(reach)
+        search, found = self._last_search(), None
+        if search is not None:
+            # Ordinary columns: the search looked further than their rounding.
+            found = search.found
+        elif not self.streamed:
+            found = self._searched(self._reach())
         working = kernels.working_set(targets, found)
         if self.streamed:
             working = Streamed.of(working)
         terms = kernels.hinge(self.embedding, working, 0.0)
-        each = self.hinge_error(float(reach.max(initial=0.0)), self.rounding, self.components)
+        longest = float(self._upper().max(initial=0.0))
+        each = self.hinge_error(longest, self.rounding, self.components)
         # Triplets that are active, or would be but for rounding, have two distances each. Of
         # many rows that are equal, all triplets may be at the edge.
         count = count_triplets(self.points, targets, None) if self.streamed else terms.n_active + 1
@@ -158,16 +182,16 @@ class FinishedTriplets:
         each = 2.0 * np.sqrt(reach) * shift + shift**2
         return float(each + gamma(len(components) + 4) * reach)
 
+    def _last_search(self) -> Search | None:
+        """Return the last search of the solver, if it was made at this metric."""
+        search = self.task.last_search
+        return search if search is not None and search.made_at(self.found) else None
+
     def _searched(self, reach: np.ndarray) -> Pattern:
         """Return pairs (row, impostor), all within reach among them."""
         if self.task.impostors is not None:
             return self.task.impostors
-        search, radius = self.task.last_search, self._radius(reach)
-        if search is not None and not search.made_at(self.found):
-            search = None
-        if search is not None and self.large:
-            # Ordinary columns: the search looked further than their rounding.
-            return search.found
+        search, radius = self._last_search(), self._radius(reach)
         needed = radius if search is None else self._seen_from_task(radius)
         return self.kernels.within(
             self.embedding, radius, known=search, needed=needed, limited=False

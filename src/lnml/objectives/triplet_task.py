@@ -13,6 +13,7 @@ import numpy as np
 from lnml.core.pairs import (
     PAIR_BYTES,
     Hinge,
+    Multipliers,
     Pattern,
     Search,
     Streamed,
@@ -148,6 +149,8 @@ class TripletTask(Task, ABC):
         self.known: Search | None = None
         self.dual_bound = 0.0
         self._dual: SlopesAt | list[tuple[float, Slopes | SeenSlopes]] | None = None
+        # The same on the host, once it was asked for.
+        self._mixture: Slopes | None = None
         # Slopes at the last metrics, as many as a certificate may mix; the newest last.
         self._recent: list[SeenSlopes] = []
         self.last_search: Search | None = None
@@ -226,7 +229,7 @@ class TripletTask(Task, ABC):
     def _stream(self) -> None:
         """Let go of all that grows with the impostors."""
         self.working = Streamed.of(self.kernels.working_set(self.targets, None))
-        self.last_search = self._dual = None
+        self.last_search = self._dual = self._mixture = None
         self.dual_bound = 0.0
         self._recent.clear()
 
@@ -309,30 +312,56 @@ class TripletTask(Task, ABC):
         new = zip(seen.shares, self._recent, strict=True)
         parts: list[tuple[float, Slopes | SeenSlopes]] = [part for part in new if part[0] > 0.0]
         if seen.kept > 0.0:
-            before = self.dual()
-            assert isinstance(before, Slopes)
-            self._dual = [(seen.kept, before), *parts]
             # At once: else all points that were ever mixed would stay.
-            self.dual()
+            mixture = self._mixed([(seen.kept, self.dual()), *parts])
+            self._dual, self._mixture = [(1.0, mixture)], mixture
         else:
-            self._dual = parts
+            self._dual, self._mixture = parts, None
 
-    def dual(self) -> Slopes | SlopesAt:
-        """Return the dual point that was kept."""
-        assert self._dual is not None
-        if isinstance(self._dual, SlopesAt):
-            return self._dual
-        mixture = Slopes.mixture(
+    @property
+    def slopes_at(self) -> SlopesAt | None:
+        """Where the slopes of the dual point are, if there is no room to keep them."""
+        return self._dual if isinstance(self._dual, SlopesAt) else None
+
+    def dual(self) -> Slopes:
+        """Return the dual point that was kept, on the host."""
+        assert isinstance(self._dual, list)
+        if self._mixture is None:
+            self._mixture = self._mixed(self._dual)
+        return self._mixture
+
+    def n_slopes(self) -> int:
+        """Return how many slopes the dual point that was kept is mixed from."""
+        assert isinstance(self._dual, list)
+        parts = (each if isinstance(each, Slopes) else self._there(each) for _, each in self._dual)
+        return sum(part.value.shape[0] for part in parts)
+
+    def dual_parts(self) -> list[tuple[float, Multipliers]]:
+        """Return the slopes that the dual point is mixed from, with the share of each.
+
+        No earlier dual point may be part of the mixture.
+        """
+        assert isinstance(self._dual, list)
+        parts = []
+        for share, each in self._dual:
+            assert isinstance(each, SeenSlopes)
+            parts.append((share, self._there(each)))
+        return parts
+
+    def _there(self, seen: SeenSlopes) -> Multipliers:
+        """Return slopes where the device has them, or on the host if rows cannot come there."""
+        return seen.on_host() if self.kernels.remote else seen.slopes()
+
+    def _mixed(self, parts: list[tuple[float, Slopes | SeenSlopes]]) -> Slopes:
+        return Slopes.mixture(
             [
-                (share, each if isinstance(each, Slopes) else self._on_host(each))
-                for share, each in self._dual
+                (share, each if isinstance(each, Slopes) else self._listed(each))
+                for share, each in parts
             ]
         )
-        self._dual = [(1.0, mixture)]
-        return mixture
 
-    def _on_host(self, seen: SeenSlopes) -> Slopes:
-        return Slopes.of(seen.slopes(), self.targets, self.kernels)
+    def _listed(self, seen: SeenSlopes) -> Slopes:
+        return Slopes.of(seen.on_host(), self.targets, self.kernels)
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from lnml.objectives.base import FLOOR_SHARE, Form, PairCosts
 from lnml.objectives.triplet_proof import FinishedTriplets
 from lnml.objectives.triplet_task import MARGIN, SMOOTHING, TripletTask
 from lnml.proofs.objective import Value
-from lnml.proofs.slopes import Slopes, SlopesAt
 
 
 class TripletObjective(ABC):
@@ -72,8 +72,12 @@ class TripletObjective(ABC):
         """Return the part of the objective without a hinge."""
 
     @abstractmethod
-    def proved(self, finished: FinishedTriplets, slopes: Slopes | SlopesAt) -> Proof:
-        """Return what slopes prove; error, floor and targets are filled in elsewhere."""
+    def proved(self, finished: FinishedTriplets, slopes: Any) -> Proof:
+        """Return what slopes prove; error, floor and targets are filled in elsewhere.
+
+        They are a :class:`Slopes`, a :class:`SlopesAt`, or a
+        :class:`lnml.core.pairs.MixedSlopes` if ``proves_large``.
+        """
 
     def prove(
         self, task: TripletTask, found: np.ndarray, components: np.ndarray, care: int = 0
@@ -84,7 +88,7 @@ class TripletObjective(ABC):
         )
         value = self.metric_value(finished).plus(finished.hinges(), self.hinge_weight)
         finished.objective = value.value
-        proof = self.proved(finished, task.dual())
+        proof = self.proved(finished, finished.dual())
         targets = np.stack([finished.pairs.i, finished.pairs.j], axis=1)
         n_slopes = len(proof.duals.get("slopes", ()))
         n_pairs = len(targets) + n_slopes

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lnml.core.pairs import Multipliers, Pattern
+from lnml.kernels.mixed_slopes import mixture, summed_by_pair, target_positions
 from lnml.kernels.protocol import Kernels
 
 
@@ -44,26 +45,15 @@ class Slopes(NamedTuple):
     value: np.ndarray
 
     @classmethod
-    def of(cls, found: Multipliers, targets: Pattern, kernels: Kernels) -> Slopes:
-        """Bring slopes of target pairs to the host."""
-        here, first = kernels.to_host(found), kernels.pattern(targets).to_host().indptr
-        target = np.repeat(first[:-1], np.diff(here.indptr))
-        target += here.slot
+    def of(cls, here: Multipliers, targets: Pattern, kernels: Kernels) -> Slopes:
+        """List slopes that are on the host by their target pairs."""
+        target = target_positions(here, kernels.pattern(targets).to_host())
         return cls(target, here.impostor, np.asarray(here.value, dtype=np.float64))
 
     @classmethod
     def mixture(cls, parts: Sequence[tuple[float, Slopes]]) -> Slopes:
         """Return the sum of shares, together at most one, times slopes."""
-        if len(parts) == 1 and parts[0][0] == 1.0:
-            return parts[0][1]
-        target = np.concatenate([each.target for _, each in parts]).astype(np.int64)
-        impostor = np.concatenate([each.impostor for _, each in parts])
-        value = np.concatenate([share * each.value for share, each in parts])
-        width = int(impostor.max(initial=0)) + 1
-        keys, place = np.unique(target * width + impostor, return_inverse=True)
-        summed = np.bincount(place, value, keys.size)
-        # Rounding may lift a sum of shares of one above one.
-        return cls(keys // width, keys % width, np.minimum(summed, 1.0))
+        return cls(*mixture([(share, *each) for share, each in parts]))
 
     def scaled(self, share: float) -> Slopes:
         """Return the slopes times a share of at most one."""
@@ -80,13 +70,4 @@ class Slopes(NamedTuple):
 
     def impostor_pairs(self, target_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, impostors and summed slopes of all pairs (row, impostor)."""
-        width = int(self.impostor.max(initial=0)) + 1
-        rows = target_rows[self.target]
-        keys = rows.astype(np.int64, copy=False) * width + self.impostor
-        if keys.size and (keys[1:] >= keys[:-1]).all():
-            # As devices list them: nothing is left to sort.
-            new = np.concatenate([[True], keys[1:] != keys[:-1]])
-            first, sums = np.flatnonzero(new), np.bincount(np.cumsum(new) - 1, self.value)
-            return rows[first], self.impostor[first], sums
-        keys, place = np.unique(keys, return_inverse=True)
-        return keys // width, keys % width, np.bincount(place, self.value, keys.size)
+        return summed_by_pair(target_rows[self.target], self.impostor, self.value)

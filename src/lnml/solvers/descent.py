@@ -34,17 +34,16 @@ def take_step(function: Function, trail: Trail, value: float, size: float = 1.0)
     The first trial is ``size`` times as long as the model of the curvature says. A trail that finds
     no lower value stays where it is, and forgets what misled it.
     """
-    start = trail.at
     direction, slope = trail.downhill() if trail.n_pairs else (trail.gradient, 0.0)
     if not slope < 0.0:
         trail.forget()
         length = trail.length(trail.gradient)
         if not length > 0.0:
             return Reached(value, 0)
-        direction = trail.gradient * (-FIRST_STEP * trail.length(start) / length)
+        direction = trail.gradient * (-FIRST_STEP * trail.length(trail.at) / length)
         slope = trail.dot(direction, trail.gradient)
     for trial in range(1, MOST_TRIALS + 1):
-        components = start + size * direction
+        components = trail.along(direction, size)
         found = trail.look(components, *function(components))
         if found <= value + ENOUGH * size * slope:
             trail.advance()

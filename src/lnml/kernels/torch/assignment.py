@@ -36,8 +36,8 @@ def choose(
     budget = int((available.clamp(max=k_av) - taken).sum())
     rank = torch.arange(columns.shape[1], device=columns.device)
     chosen = rank < taken[:, None]
-    optional = torch.nonzero(((rank >= taken[:, None]) & (rank < most[:, None])).view(-1))[:, 0]
-    rows = optional // columns.shape[1]
+    rows, ranks = torch.nonzero((rank >= taken[:, None]) & (rank < most[:, None]), as_tuple=True)
+    optional = rows * columns.shape[1] + ranks
     numbers = rows if row_numbers is None else row_numbers[rows]
     costs, distances = (part.reshape(-1)[optional] for part in (ranked.costs, ranked.distances))
     chosen.view(-1)[optional[_cheapest(costs, distances, numbers, budget)]] = True

@@ -14,6 +14,7 @@ from lnml.core.pairs import (
     Edge,
     EdgeScatter,
     Hinge,
+    MixedSlopes,
     Multipliers,
     Partners,
     Pattern,
@@ -28,7 +29,7 @@ from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
 from lnml.kernels.torch import device as _device
-from lnml.kernels.torch import fused
+from lnml.kernels.torch import first_use
 from lnml.kernels.torch import hinge as _hinge
 from lnml.kernels.torch import laplacian as _laplacian
 from lnml.kernels.torch import patterns as _patterns
@@ -56,8 +57,8 @@ class TorchKernels(Kernels):
 
     def __init__(self, name: str) -> None:
         self.device = _device.parse_device(name)
-        if self.device.type == "cuda" and fused.triton is not None:
-            fused.start(self.device)
+        if self.device.type == "cuda":
+            first_use.start(self.device)
         # Asked once: the driver takes its time to answer.
         self.free = _device.free_bytes(self.device)
         self.room = _device.tile_bytes(self.free)
@@ -216,6 +217,10 @@ class TorchKernels(Kernels):
     def slopes(self, embedding: Embedding, working: WorkingSet, gamma: float) -> Multipliers:
         working = as_working_set(working, self.device)
         return _hinge.Triplets.of(embedding.coordinates, working, self.room).slopes(gamma)
+
+    def mixed_slopes(self, parts: list[tuple[float, Multipliers]], targets: Pattern) -> MixedSlopes:
+        there = [(share, _patterns.as_multipliers(each, self.device)) for share, each in parts]
+        return _patterns.mixed_slopes(there, self.pattern(targets))
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> torch.Tensor:
         radius = to_tensor(radius, self.device, torch.float64)

@@ -55,7 +55,8 @@ def columns(points: Points) -> Columns:
     mean = data.mean(dim=0, dtype=torch.float64)
     squares = torch.zeros_like(mean)
     for lo, hi in row_tiles(points.n_rows, _ROWS_PER_TILE):
-        squares += (data[lo:hi] - mean).square().sum(dim=0)
+        away = data[lo:hi] - mean
+        squares += away.mul_(away).sum(dim=0)
     spread = (squares / points.n_rows).sqrt()
     found = torch.stack([mean, spread, data.amin(dim=0).double(), data.amax(dim=0).double()])
     return Columns(*to_numpy(found))

@@ -8,24 +8,13 @@ computed by torch operations. The tests compare both with NumPy.
 from __future__ import annotations
 
 import os
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from lnml.kernels.torch import first_use
 from lnml.kernels.torch.basics import float64_zeros
-
-try:
-    import triton
-
-    from lnml.kernels.torch import programs
-except ModuleNotFoundError as error:
-    if error.name not in ("triton", "triton.language"):
-        raise
-    triton = None
 
 if TYPE_CHECKING:
     from lnml.kernels.torch.hinge import Triplets
@@ -60,41 +49,28 @@ LIST = {"BLOCK": BLOCK, "num_warps": 1}
 ROW = {"COLUMNS": 4096, "num_warps": 8}
 
 
-_starting = threading.Lock()
-
-
-def start(device: torch.device) -> Future[None]:
-    """Let Triton read its own files, which takes as long as a small fit, beside other work."""
-    with _starting:
-        return _reading(device)
-
-
-@cache
-def _reading(device: torch.device) -> Future[None]:
-    """Return the reading for a device; if it failed, :func:`usable` raises its error each time."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="lnml-triton")
-    found = pool.submit(_load_a_program, device)
-    pool.shutdown(wait=False)
-    return found
-
-
-def _load_a_program(device: torch.device) -> None:
-    """Find one of the programs of every fit on disk, or compile it."""
-    kinds = torch.float64, torch.int64, torch.float32
-    with torch.cuda.device(device):
-        programs.add_pieces.warmup(
-            *kinds, MOST_COORDINATES, COORDINATES=MOST_COORDINATES, num_warps=1, grid=(1,)
-        )
-
-
 def usable(values: torch.Tensor) -> bool:
     """Whether the fused kernels can work on these values."""
-    if triton is None:
-        return False
     if values.is_cuda:
-        start(values.device).result()
-        return True
-    return os.environ.get("TRITON_INTERPRET") == "1"
+        return first_use.triton_ready(values.device)
+    return os.environ.get("TRITON_INTERPRET") == "1" and first_use.installed()
+
+
+def _programs() -> Any:
+    """Return the programs, which import Triton: nothing else here does."""
+    from lnml.kernels.torch import programs
+
+    return programs
+
+
+def _parts(size: int, length: int) -> int:
+    """Return how many parts of a length there are in a size, the last one perhaps shorter."""
+    return -(-size // length)
+
+
+def _power_of_two(size: int) -> int:
+    """Return the smallest power of two that is at least a size."""
+    return 1 << (size - 1).bit_length()
 
 
 def pair_distances(
@@ -103,8 +79,8 @@ def pair_distances(
     """See :func:`lnml.kernels.torch.distances.pair_distances`."""
     out = torch.empty(rows.shape[0], dtype=left.dtype, device=left.device)
     if rows.shape[0]:
-        grid = (triton.cdiv(rows.shape[0], DISTANCES["PAIRS"]),)
-        programs.distances[grid](
+        grid = (_parts(rows.shape[0], DISTANCES["PAIRS"]),)
+        _programs().distances[grid](
             left, rows, right, columns, out, rows.shape[0], left.shape[1], **DISTANCES
         )
     return out
@@ -122,7 +98,7 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
     has_previous, bounds = triplets.previous is not None, triplets.bounds
     # Triton takes numbers in float32, so this one comes in two halves.
     upper = float(np.float32(gamma))
-    programs.hinge[(rows.shape[0],)](
+    _programs().hinge[(rows.shape[0],)](
         z, rows, starts, candidates.indptr, candidates.indices, table,
         triplets.previous if has_previous else table,
         *((bounds.roots, bounds.drift, bounds.near) if bounds else (table, table, table)),
@@ -130,7 +106,7 @@ def hinge(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor,
         triplets.first_row, z.shape[1], table.shape[1], upper, gamma - upper,
         bounds.slack if bounds else 0.0,
         HAS_PREVIOUS=has_previous, SMOOTH=gamma > 0.0, SCREENED=bounds is not None,
-        SLOTS=triton.next_power_of_2(table.shape[1]), PIECE=PIECE, **HINGE,
+        SLOTS=_power_of_two(table.shape[1]), PIECE=PIECE, **HINGE,
     )  # fmt: skip
     return totals.sum(dim=0), candidate_weights, _of_rows(sums, offsets, torch.float64)
 
@@ -140,16 +116,16 @@ def _of_rows(sums: torch.Tensor, offsets: torch.Tensor, dtype: torch.dtype) -> t
     out = torch.empty((offsets.shape[0] - 1, *sums.shape[1:]), dtype=dtype, device=sums.device)
     width = out[:1].numel()
     if out.numel():
-        at_once = min(triton.next_power_of_2(width), MOST_COORDINATES)
-        grid = (out.shape[0], triton.cdiv(width, at_once))
-        programs.add_pieces[grid](sums, offsets, out, width, COORDINATES=at_once, num_warps=1)
+        at_once = min(_power_of_two(width), MOST_COORDINATES)
+        grid = (out.shape[0], _parts(width, at_once))
+        _programs().add_pieces[grid](sums, offsets, out, width, COORDINATES=at_once, num_warps=1)
     return out
 
 
 def follow(z: torch.Tensor, last: torch.Tensor, drift: torch.Tensor, slack: float) -> None:
     """Add to drift how far rows moved since ``last``, which becomes z; see screen.py."""
     if z.shape[0]:
-        programs.follow[(z.shape[0],)](z, last, drift, z.shape[1], slack, **FOLLOW)
+        _programs().follow[(z.shape[0],)](z, last, drift, z.shape[1], slack, **FOLLOW)
 
 
 def aligned(values: torch.Tensor) -> torch.Tensor:
@@ -166,8 +142,8 @@ def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> tor
     width = values.shape[1]
     sums = torch.empty((rows.shape[0], width), dtype=torch.float64, device=values.device)
     if rows.shape[0]:
-        at_once = min(triton.next_power_of_2(width), MOST_COORDINATES)
-        programs.laplacian[(rows.shape[0], triton.cdiv(width, at_once))](
+        at_once = min(_power_of_two(width), MOST_COORDINATES)
+        _programs().laplacian[(rows.shape[0], _parts(width, at_once))](
             values, rows, starts, graph.pairs.indptr, graph.pairs.indices, graph.places, weights,
             sums, width, PIECE=LONG_PIECE, COORDINATES=at_once, **LAPLACIAN,
         )  # fmt: skip
@@ -189,7 +165,7 @@ class Lister:
 
     def __init__(self, limits: torch.Tensor, left_out: torch.Tensor, n: int) -> None:
         self.limits, self.left_out, self.n = limits, left_out, n
-        self.n_rows, self.n_blocks = limits.shape[0], SPAN * triton.cdiv(n, SPAN * BLOCK)
+        self.n_rows, self.n_blocks = limits.shape[0], SPAN * _parts(n, SPAN * BLOCK)
         shape, device = (self.n_rows, self.n_blocks), limits.device
         self.marks = torch.empty((*shape, BLOCK // 32), dtype=torch.int32, device=device)
         self.in_block = torch.empty(shape, dtype=torch.uint8, device=device)
@@ -200,7 +176,7 @@ class Lister:
     ) -> Lister:
         """Entries of scores (m, n) that pass."""
         lister = cls(limits, left_out, scores.shape[1])
-        lister._mark(programs.mark_scores, MARK_SCORES, scores)
+        lister._mark(_programs().mark_scores, MARK_SCORES, scores)
         return lister
 
     @classmethod
@@ -215,11 +191,11 @@ class Lister:
             settings = {"DEPTH": width, **MARK_WHOLE}
         else:
             settings = {"DEPTH": PRODUCT_DEPTH, **MARK_PARTS}
-        lister._mark(programs.mark_product, {"WIDTH": width, **settings}, left, right)
+        lister._mark(_programs().mark_product, {"WIDTH": width, **settings}, left, right)
         return lister
 
     def _mark(self, program: Any, settings: dict[str, int], *tile: torch.Tensor) -> None:
-        grid = (triton.cdiv(self.n_rows, settings["ROWS"]), self.n_blocks // SPAN)
+        grid = (_parts(self.n_rows, settings["ROWS"]), self.n_blocks // SPAN)
         program[grid](
             *tile, self.limits, self.left_out, self.marks, self.in_block,
             self.n_rows, self.n, self.n_blocks, BLOCK=BLOCK, SPAN=SPAN, **settings,
@@ -233,7 +209,7 @@ class Lister:
         blocks = torch.nonzero(in_block)[:, 0]
         if blocks.shape[0]:
             counts = in_block[blocks].long()
-            programs.list_marked[(blocks.shape[0],)](
+            _programs().list_marked[(blocks.shape[0],)](
                 self.marks, blocks, counts.cumsum(0) - counts, columns,
                 lo, self.n_blocks, **LIST,
             )  # fmt: skip
@@ -249,5 +225,5 @@ def exponentiate(exponents: torch.Tensor, first_row: int) -> tuple[torch.Tensor,
     n_rows, n = exponents.shape
     totals = torch.empty(n_rows, dtype=torch.float64, device=exponents.device)
     largest = torch.empty(n_rows, dtype=exponents.dtype, device=exponents.device)
-    programs.exponentiate[(n_rows,)](exponents, totals, largest, first_row, n, **ROW)
+    _programs().exponentiate[(n_rows,)](exponents, totals, largest, first_row, n, **ROW)
     return totals, largest

@@ -180,21 +180,24 @@ def _replayed(
     """Return sums and the moment of the coordinates, which a solver asks for again and again."""
     data = embedding.points.data
 
-    def evaluate(right: torch.Tensor) -> torch.Tensor:
+    def evaluate(components: torch.Tensor) -> torch.Tensor:
+        right = components.to(data.dtype)
         z = data @ _aligned(right.T)
         sums = Triplets.of(z, working, room, again=True).sums(gamma)
         moved = laplacian(working.joined.graph, joint_weights(sums), z, room)[:, : len(right)]
         return torch.cat([sums.totals, device_gram(moved, data, exact=False).reshape(-1)])
 
     key = (gamma, room, data.data_ptr(), data.shape, data.dtype)
-    recorded = working.replay(evaluate, (embedding.right,), key)
+    given = embedding.components
+    there = given if isinstance(given, torch.Tensor) else embedding.right
+    recorded = working.replay(evaluate, (there,), key)
     if _on_device(embedding):
         # The next one overwrites it.
         kept = recorded.clone()
-        return _on_device_sums(kept, kept[4:].reshape(embedding.right.shape))
+        return _on_device_sums(kept, kept[4:].reshape(there.shape))
     found = to_numpy(recorded)
     smoothed, exact, slope_sum, n_active = found[:4].tolist()
-    moment = found[4:].reshape(embedding.right.shape)
+    moment = found[4:].reshape(there.shape)
     return Hinge(smoothed, exact, slope_sum, int(n_active), None, moment)
 
 
@@ -215,7 +218,7 @@ def _aligned(values: torch.Tensor) -> torch.Tensor:
 
 def joint_weights(sums: HingeSums) -> torch.Tensor:
     """Weights of target pairs, then those of candidates, which push."""
-    return torch.cat([sums.target_weights, -sums.candidate_weights])
+    return torch.cat([sums.target_weights, -1.0 * sums.candidate_weights])
 
 
 def sum_slots(triplets: Triplets, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -43,7 +43,7 @@ def edge_scatter(points: Points, edges: list[Edge], room: int) -> EdgeScatter:
             first, second = pattern.rows[lo:hi].long(), pattern.indices[lo:hi].long()
             v = rows[first].double() - rows[second].double()
             total += (v * signed[lo:hi, None]).T @ v
-            squares += signed[lo:hi].abs() @ v.square_()
+            squares += signed[lo:hi].abs() @ v.mul_(v)
     share = n_terms * 0.5 * float(np.finfo(np.float64).eps) * 1.01
     matrix, found = to_numpy(total), to_numpy(squares)
     return EdgeScatter(0.5 * (matrix + matrix.T), found, share * np.sqrt(found), np.sqrt(found))

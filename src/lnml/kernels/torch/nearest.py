@@ -194,10 +194,9 @@ class NearestSearch:
         If L is the k-th least lower bound of a row, k rows b have D <= L + 2 slack
         (|a|^2 + |b|^2), and |b|^2 <= 2 |a|^2 + 2 D; so D is below the limit set here.
         """
-        lower = -kth_best.double()
         # Distances that are equal after rounding must all be seen.
         width = (1.0 + 8.0 * self.slack) * (1.0 + _TIE_WIDTH)
-        limits = (-(lower + 6.0 * self.slack * norms) * width).to(norms.dtype)
+        limits = ((kth_best.double() - 6.0 * self.slack * norms) * width).to(norms.dtype)
         limits = limits.clamp(min=-torch.finfo(norms.dtype).max)
         return torch.nextafter(limits, torch.full_like(limits, -torch.inf))
 

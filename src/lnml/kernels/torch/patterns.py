@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from lnml.core.neighborhoods import Neighborhoods
-from lnml.core.pairs import Multipliers, Pattern
+from lnml.core.pairs import MixedSlopes, Multipliers, Pattern
 from lnml.kernels.torch.basics import to_numpy, to_tensor
 
 
@@ -53,14 +53,15 @@ class TorchPattern(Neighborhoods):
         return {}
 
     def pieces(self, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Cut lists into pieces of at most some pairs, since one program works on one piece.
+        """Cut lists into pieces of at most ``length`` pairs, since one program works on one piece.
 
-        Returns row and first pair of every piece, and indptr of the pieces of the rows.
+        Returns row and first pair of every piece, and indptr of the pieces of the rows. The length
+        is a power of two.
         """
         if length not in self._pieces:
-            counts = (self.sizes + length - 1) // length
+            counts = (self.sizes + length - 1) >> (length.bit_length() - 1)
             offsets = offsets_of(counts)
-            rows = torch.repeat_interleave(counts)
+            rows = torch.repeat_interleave(counts, output_size=int(offsets[-1]))
             numbers = torch.arange(rows.shape[0], device=rows.device) - offsets[rows]
             self._pieces[length] = rows, self.indptr[rows] + length * numbers, offsets
         return self._pieces[length]
@@ -85,6 +86,10 @@ class TorchPattern(Neighborhoods):
 
     def to_host(self) -> Neighborhoods:
         """Return the same neighbourhoods in NumPy arrays."""
+        return self._here
+
+    @cached_property
+    def _here(self) -> Neighborhoods:
         return Neighborhoods(to_numpy(self.indptr), to_numpy(self.indices))
 
     def to_graph(self) -> object:
@@ -152,3 +157,46 @@ def carry_over(old: Multipliers, old_targets: TorchPattern, targets: TorchPatter
     slot = (place - targets.indptr[rows])[kept].int()
     counts = torch.bincount(rows[kept], minlength=targets.n_rows)
     return Multipliers(offsets_of(counts), old.impostor[kept], slot, old.value[kept])
+
+
+def mixed_slopes(parts: list[tuple[float, Multipliers]], targets: TorchPattern) -> MixedSlopes:
+    """See :meth:`lnml.kernels.protocol.Kernels.mixed_slopes`."""
+    keys, values = [], []
+    for share, slopes in parts:
+        rows = TorchPattern(slopes.indptr, slopes.impostor).rows
+        keys.append(((targets.indptr[rows] + slopes.slot) << 32) | slopes.impostor)
+        values.append(share * slopes.value)
+    key, value = torch.cat(keys), torch.cat(values)
+    if len(parts) > 1:
+        key, value, _ = _summed(key, value)
+        # Rounding may lift a sum of shares of one above one.
+        value = value.clamp(max=1.0)
+    target, impostor = key >> 32, key.int()
+    summed, sums, longest = _summed(target, value)
+    own = torch.zeros(targets.size, dtype=value.dtype, device=value.device)
+    own[summed] = sums
+    summed, of_pairs, longer = _summed((targets.rows[target].long() << 32) | impostor, value)
+    first = torch.arange(targets.n_rows + 1, device=key.device) << 32
+    return MixedSlopes(
+        triplets=torch.stack([target.int(), impostor], dim=1),
+        slopes=value,
+        targets=own,
+        pairs=TorchPattern(torch.searchsorted(summed, first), summed.int()),
+        impostors=of_pairs,
+        most=max(longest, longer),
+        total=float(value.sum()),
+    )
+
+
+def _summed(keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Return each key once, sorted, the sum of its values, and the most terms of a sum.
+
+    Equal keys are added in their order.
+    """
+    keys, order = keys.sort(stable=True)
+    new = torch.ones_like(keys, dtype=torch.bool)
+    new[1:] = keys[1:] > keys[:-1]
+    first = torch.nonzero(new)[:, 0]
+    ends = torch.nn.functional.pad(first, (0, 1), value=keys.shape[0])
+    longest = int(ends.diff().max()) if first.shape[0] else 0
+    return keys[first], row_sums(values[order], ends), longest

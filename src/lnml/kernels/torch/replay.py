@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from lnml.kernels.torch.first_use import wait_for_programs
+
 Function = Callable[..., torch.Tensor]
 
 
@@ -73,6 +75,8 @@ class _Pool:
     """
 
     def __init__(self, device: torch.device) -> None:
+        # Nothing else may be loaded while operations are recorded.
+        wait_for_programs(device)
         self._device, self._stream = device, torch.cuda.Stream(device)
         self._handle = torch.cuda.graph_pool_handle()
         self._first = self.record(lambda: torch.zeros(1, device=device))

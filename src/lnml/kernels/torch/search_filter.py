@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lnml.kernels.torch.basics import to_numpy, to_tensor
+from lnml.kernels.torch.basics import squared_norms, to_numpy, to_tensor
 from lnml.kernels.torch.fused import PRODUCT_DEPTH
 
 # Longest row in the filter's units, so that half its square is a float16.
@@ -69,7 +69,7 @@ def make_filter(z: torch.Tensor, radius: torch.Tensor, left_out: torch.Tensor) -
     half_unit = torch.finfo(kind).eps / 2
     least = torch.finfo(kind).tiny * torch.finfo(kind).eps
     wide = z.double() - z.mean(dim=0, dtype=torch.float64)
-    squares = wide.square().sum(dim=1)
+    squares = squared_norms(wide)
     unit = torch.maximum((squares.mean() / z.shape[1]).sqrt(), squares.max().sqrt() / _LONGEST)
     unit = torch.where(unit > 0, unit, 1.0)
     wide /= unit
@@ -82,22 +82,23 @@ def make_filter(z: torch.Tensor, radius: torch.Tensor, left_out: torch.Tensor) -
         wide, reach = wide @ axes, reach + turned
     width = wide.shape[1]
     rounded = wide.to(kind)
-    squares = rounded.double().square().sum(dim=1)
+    squares = squared_norms(rounded.double())
     # Columns of zeros: the width of products on a GPU is a multiple of PRODUCT_DEPTH.
     filling = torch.zeros_like(rounded[:, :1]).expand(-1, -(width + _NORMS) % PRODUCT_DEPTH)
     right = torch.cat([rounded, _pieces(-0.5 * squares, kind), filling], dim=1)
     left = torch.cat([rounded, torch.ones_like(right[:, width:])], dim=1)
 
-    length = wide.square().sum(dim=1).sqrt()
-    moved = (wide - rounded.double()).square().sum(dim=1).sqrt()
+    length = squared_norms(wide).sqrt()
+    moved = squared_norms(wide - rounded.double()).sqrt()
     # A partner inside the radius is no longer than this, so rounding moved it by at most:
     partner = length + reach
     partner_moved = half_unit * partner + width**0.5 * least
     reach = reach + moved + partner_moved
     # Size of what is added up in the product, and its rounding on the way out.
-    size = (length + moved) * (partner + partner_moved) + (partner + partner_moved).square()
+    largest = partner + partner_moved
+    size = (length + moved) * largest + largest * largest
     error = ((width + 8.0) * _ADDITION + 2.0 * half_unit) * size + 4.0 * least
-    limits = (squares - reach.square()) / 2 - error
+    limits = (squares - reach * reach) / 2 - error
     return Filter(left, right, _rounded_down(torch.where(radius > 0, limits, torch.inf), kind))
 
 

@@ -61,11 +61,17 @@ class TorchTrail(Trail):
         # The gradient, then step and change of each place, in rows; made for the first descent.
         # One place more than there may be pairs: that of the pair which a descent looks at.
         self._rows: torch.Tensor | None = None
+        # Whether the first row is not the gradient yet: that can wait until the device has work.
+        self._late = False
         places = self.most_pairs + 1
         # Products of steps (rows) and changes (columns), and of changes with each other.
         self._with_steps, self._with_changes = np.zeros((2, places, places))
         # Products of the rows with the gradient.
         self._slopes = np.zeros(1 + 2 * places)
+        # Shares of the rows in a direction; from pinned memory they are sent without waiting.
+        self._shares = torch.zeros(
+            1 + 2 * places, dtype=torch.float64, pin_memory=device.type == "cuda"
+        )
         self._first_square = 0.0
         # Places of the pairs, the oldest first; the first free one; and how many were ever used.
         self._used: list[int] = []
@@ -134,6 +140,8 @@ class TorchTrail(Trail):
     def _flat(self) -> torch.Tensor:
         """Return the gradient, and steps and changes of all places that were used, as rows."""
         assert self._rows is not None, "a descent has started"
+        if self._late:
+            self._rows[0], self._late = self.gradient, False
         return self._rows[: 1 + 2 * self._n_places].flatten(1)
 
     def _see_slopes(self) -> None:
@@ -143,8 +151,7 @@ class TorchTrail(Trail):
         self._first_square = self._slopes[0]
 
     def _take_gradient(self, gradient: torch.Tensor) -> None:
-        assert self._rows is not None, "a descent has started"
-        self.gradient, self._rows[0] = gradient, gradient
+        self.gradient, self._late = gradient, True
 
     def _keep(self, message: Message) -> None:
         """Keep the pair at the free place, and free that of the oldest if there are too many."""
@@ -179,14 +186,21 @@ class TorchTrail(Trail):
         """
         assert self._rows is not None, "there are pairs"
         used = np.array(self._used)
-        shares = np.zeros(1 + 2 * self._n_places)
-        slopes = self._slopes[: shares.size]
+        sent = self._shares[: 1 + 2 * self._n_places]
+        shares, slopes = sent.numpy(), self._slopes[: len(sent)]
+        shares[:] = 0.0
         shares[1 + 2 * used], shares[2 + 2 * used], shares[0] = _two_loops(
             self._with_steps[np.ix_(used, used)], self._with_changes[np.ix_(used, used)],
             slopes[1 + 2 * used], slopes[2 + 2 * used],
         )  # fmt: skip
-        direction = to_tensor(shares, self._device) @ self._flat()
+        there = sent[1:].to(self._device, non_blocking=True)
+        pairs = self._rows[1 : len(sent)].flatten(1)
+        direction = torch.addmv(self.gradient.reshape(-1), pairs.T, there, beta=float(shares[0]))
         return direction.reshape(self.gradient.shape), float(shares @ slopes)
+
+    def along(self, direction: torch.Tensor, size: float) -> torch.Tensor:
+        """Return where a step along a direction ends."""
+        return torch.add(self.at, direction, alpha=size)
 
     def _mapped(self, of_components: np.ndarray, of_gradients: np.ndarray) -> Self:
         """Multiply components and steps by one matrix, changes by another."""
