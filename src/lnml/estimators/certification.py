@@ -52,8 +52,10 @@ def certificate_of(solution: Solution, order: np.ndarray | None) -> Certificate 
         if name in duals:
             duals[name] = order[duals[name]]
     if "triplets" in duals:
-        target, impostor = duals["triplets"].T
-        duals["triplets"] = np.stack([target, order[impostor]], axis=1)
+        # They are many: one copy, and numbers of half the length beside it.
+        triplets = duals["triplets"].astype(np.int64)
+        triplets[:, 1] = order.astype(np.int32).take(triplets[:, 1])
+        duals["triplets"] = triplets
     return Certificate(
         method=proof.method,
         parameters=proof.parameters,

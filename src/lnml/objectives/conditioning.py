@@ -166,9 +166,11 @@ def whiten_pull(
     pulled = found.directions
     if pulled.shape[1] > found.n_coarse:
         pulled = polished(scatter, pulled)
-    # In directions without pull the spread of the rows sets the unit.
-    spread = kernels.columns(units.along(kernels, found.without)).spread
-    free = found.without / (np.sqrt(scatter.weight) * np.where(spread > 0.0, spread, 1.0))
+    free = found.without
+    if free.shape[1]:
+        # In directions without pull the spread of the rows sets the unit.
+        spread = kernels.columns(units.along(kernels, free)).spread
+        free = free / (np.sqrt(scatter.weight) * np.where(spread > 0.0, spread, 1.0))
     directions = np.hstack([pulled, free])
     return Conditioning(
         points=_mapped(kernels, units, directions, scatter.weight),

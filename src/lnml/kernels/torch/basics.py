@@ -10,6 +10,8 @@ import torch
 
 # Rows that one thread of a GPU adds up.
 PIECE = 256
+# Arrays of at most so many bytes are sent to a GPU without waiting for its work.
+MOST_PINNED = 2**20
 
 
 def to_tensor(values: Any, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -19,6 +21,9 @@ def to_tensor(values: Any, device: torch.device, dtype: torch.dtype | None = Non
     if isinstance(values, np.ndarray):
         # Torch knows no negative strides.
         values = np.ascontiguousarray(values)
+        if device.type == "cuda" and values.nbytes <= MOST_PINNED:
+            here = torch.as_tensor(values, dtype=dtype)
+            return here.pin_memory().to(device, non_blocking=True)
     return torch.as_tensor(values, device=device, dtype=dtype)
 
 

@@ -40,9 +40,11 @@ LISTER_BYTES = 1 / 8 + 1 / BLOCK
 # Blocks that one program goes through.
 SPAN = 16
 MARK_SCORES = {"ROWS": 64, "num_warps": 4}
-# The width of a product is a multiple of this; at most so many columns are multiplied at once.
+# The width of a product is a multiple of this; at most so many columns are multiplied at once: all
+# of them, or those of parts, longer ones where the width is a multiple of that.
 PRODUCT_DEPTH = 32
 MOST_DEPTH = 128
+LONG_PART = 64
 MARK_WHOLE = {"ROWS": 128, "num_warps": 4, "num_stages": 2}
 MARK_PARTS = {"ROWS": 128, "num_warps": 4, "num_stages": 3}
 LIST = {"BLOCK": BLOCK, "num_warps": 1}
@@ -136,7 +138,9 @@ def aligned(values: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.pad(values, (0, missing))
 
 
-def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def laplacian(
+    graph: Joined, weights: torch.Tensor, values: torch.Tensor, dtype: torch.dtype
+) -> torch.Tensor:
     """See :func:`lnml.kernels.torch.laplacian.sum_pairs`."""
     rows, starts, offsets = graph.pairs.pieces(LONG_PIECE)
     width = values.shape[1]
@@ -147,7 +151,7 @@ def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> tor
             values, rows, starts, graph.pairs.indptr, graph.pairs.indices, graph.places, weights,
             sums, width, PIECE=LONG_PIECE, COORDINATES=at_once, **LAPLACIAN,
         )  # fmt: skip
-    return _of_rows(sums, offsets, values.dtype)
+    return _of_rows(sums, offsets, dtype)
 
 
 class Lister:
@@ -190,7 +194,8 @@ class Lister:
         if width <= MOST_DEPTH and width & (width - 1) == 0:
             settings = {"DEPTH": width, **MARK_WHOLE}
         else:
-            settings = {"DEPTH": PRODUCT_DEPTH, **MARK_PARTS}
+            depth = PRODUCT_DEPTH if width % LONG_PART else LONG_PART
+            settings = {"DEPTH": depth, **MARK_PARTS}
         lister._mark(_programs().mark_product, {"WIDTH": width, **settings}, left, right)
         return lister
 

@@ -16,16 +16,18 @@ from lnml.kernels.torch.working_set import Joined
 
 
 def laplacian(
-    graph: Joined, weights: torch.Tensor, values: torch.Tensor, room: int
+    graph: Joined, weights: torch.Tensor, values: torch.Tensor, room: int, *, exact: bool = False
 ) -> torch.Tensor:
     """Lap(W + W^T) @ values, given the weights of the joined pairs.
 
     Every row gathers its own sum over the pairs it begins and those it ends, in
-    float64 and in an order that is always the same.
+    float64 and in an order that is always the same. It is rounded to the type of the values,
+    unless it has to be ``exact``.
     """
+    dtype = torch.float64 if exact else values.dtype
     if fused.usable(values):
-        return fused.laplacian(graph, weights, values)
-    return sum_pairs(graph, weights, values, room).to(values.dtype)
+        return fused.laplacian(graph, weights, values, dtype)
+    return sum_pairs(graph, weights, values, room).to(dtype)
 
 
 def edge_scatter(points: Points, edges: list[Edge], room: int) -> EdgeScatter:

@@ -68,10 +68,6 @@ class TorchTrail(Trail):
         self._with_steps, self._with_changes = np.zeros((2, places, places))
         # Products of the rows with the gradient.
         self._slopes = np.zeros(1 + 2 * places)
-        # Shares of the rows in a direction; from pinned memory they are sent without waiting.
-        self._shares = torch.zeros(
-            1 + 2 * places, dtype=torch.float64, pin_memory=device.type == "cuda"
-        )
         self._first_square = 0.0
         # Places of the pairs, the oldest first; the first free one; and how many were ever used.
         self._used: list[int] = []
@@ -186,15 +182,13 @@ class TorchTrail(Trail):
         """
         assert self._rows is not None, "there are pairs"
         used = np.array(self._used)
-        sent = self._shares[: 1 + 2 * self._n_places]
-        shares, slopes = sent.numpy(), self._slopes[: len(sent)]
-        shares[:] = 0.0
+        shares = np.zeros(1 + 2 * self._n_places)
+        slopes = self._slopes[: shares.size]
         shares[1 + 2 * used], shares[2 + 2 * used], shares[0] = _two_loops(
             self._with_steps[np.ix_(used, used)], self._with_changes[np.ix_(used, used)],
             slopes[1 + 2 * used], slopes[2 + 2 * used],
         )  # fmt: skip
-        there = sent[1:].to(self._device, non_blocking=True)
-        pairs = self._rows[1 : len(sent)].flatten(1)
+        there, pairs = to_tensor(shares[1:], self._device), self._rows[1 : shares.size].flatten(1)
         direction = torch.addmv(self.gradient.reshape(-1), pairs.T, there, beta=float(shares[0]))
         return direction.reshape(self.gradient.shape), float(shares @ slopes)
 
