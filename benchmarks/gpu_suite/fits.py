@@ -15,7 +15,7 @@ from suite.rows import mnist, mnist_test
 
 from gpu_suite.ceilings import Ceilings
 from lnml import LMNN, LNML, MCML, NCA
-from lnml.kernels.torch import TorchKernels
+from lnml.kernels.torch.backend import TorchKernels
 from lnml.learning.knn import predict_nearest
 
 COMPONENTS = 164

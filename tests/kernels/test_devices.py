@@ -13,8 +13,8 @@ from lnml.kernels import device_of, get_kernels
 from lnml.kernels.cluster import ClusterKernels
 from lnml.kernels.cpu import CPUKernels
 from lnml.kernels.protocol import Kernels
-from lnml.kernels.torch import TorchKernels
 from lnml.kernels.torch import device as torch_device
+from lnml.kernels.torch.backend import TorchKernels
 
 
 def test_all_implementations_are_tested():

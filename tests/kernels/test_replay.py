@@ -7,7 +7,8 @@ from toy_data import class_start, neighborhoods, sorted_blobs
 
 torch = pytest.importorskip("torch")
 
-from lnml.kernels.torch import TorchKernels, hinge, screen  # noqa: E402
+from lnml.kernels.torch import hinge, screen  # noqa: E402
+from lnml.kernels.torch.backend import TorchKernels  # noqa: E402
 from lnml.kernels.torch.replay import Replay, forget_pool  # noqa: E402
 
 

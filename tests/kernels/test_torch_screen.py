@@ -10,7 +10,8 @@ from toy_data import neighborhoods, sorted_blobs, walk
 
 torch = pytest.importorskip("torch")
 
-from lnml.kernels.torch import TorchKernels, fused, hinge, screen  # noqa: E402
+from lnml.kernels.torch import fused, hinge, screen  # noqa: E402
+from lnml.kernels.torch.backend import TorchKernels  # noqa: E402
 from lnml.kernels.torch.working_set import as_working_set  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

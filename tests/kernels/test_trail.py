@@ -13,8 +13,9 @@ from toy_data import small_dataset  # noqa: E402
 from lnml import LMNN, LNML  # noqa: E402
 from lnml.core.trail import Trail  # noqa: E402
 from lnml.kernels.tensors import like  # noqa: E402
-from lnml.kernels.torch import TorchKernels, backend  # noqa: E402
+from lnml.kernels.torch import backend  # noqa: E402
 from lnml.kernels.torch import trail as torch_trail  # noqa: E402
+from lnml.kernels.torch.backend import TorchKernels  # noqa: E402
 from lnml.kernels.torch.trail import TorchTrail  # noqa: E402
 from lnml.solvers.descent import descend  # noqa: E402
 

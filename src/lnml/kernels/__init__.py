@@ -57,7 +57,7 @@ def get_kernels(device: Any = None) -> Kernels:
 
         return CPUKernels()
     try:
-        from lnml.kernels.torch import TorchKernels
+        from lnml.kernels.torch import kernels_of
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -65,4 +65,4 @@ def get_kernels(device: Any = None) -> Kernels:
             f"device={name!r} needs torch: pip install 'lnml[torch]', or use device='cpu'",
             name="torch",
         ) from error
-    return TorchKernels(name)
+    return kernels_of(name)

@@ -1,5 +1,24 @@
 """The torch implementation of the kernel protocol, for CUDA and (in tests) for the CPU."""
 
-from lnml.kernels.torch.backend import TorchKernels
+from __future__ import annotations
 
-__all__ = ["TorchKernels"]
+from typing import TYPE_CHECKING
+
+from lnml.kernels.torch.device import parse_device
+from lnml.kernels.torch.first_use import start
+
+if TYPE_CHECKING:
+    from lnml.kernels.torch.backend import TorchKernels
+
+__all__ = ["kernels_of"]
+
+
+def kernels_of(name: str) -> TorchKernels:
+    """Return the kernels of a device: "cuda", "cuda:1", ... or "torch:cpu"."""
+    device = parse_device(name)
+    if device.type == "cuda":
+        start(device)
+    # Only now: the import takes a while, too.
+    from lnml.kernels.torch.backend import TorchKernels
+
+    return TorchKernels(name)

@@ -29,7 +29,6 @@ from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
 from lnml.kernels.torch import device as _device
-from lnml.kernels.torch import first_use
 from lnml.kernels.torch import hinge as _hinge
 from lnml.kernels.torch import laplacian as _laplacian
 from lnml.kernels.torch import patterns as _patterns
@@ -57,8 +56,6 @@ class TorchKernels(Kernels):
 
     def __init__(self, name: str) -> None:
         self.device = _device.parse_device(name)
-        if self.device.type == "cuda":
-            first_use.start(self.device)
         # Asked once: the driver takes its time to answer.
         self.free = _device.free_bytes(self.device)
         self.room = _device.tile_bytes(self.free)
