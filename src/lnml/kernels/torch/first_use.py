@@ -102,6 +102,7 @@ def _operations(device: torch.device) -> Iterator[Callable[[], Any]]:
     yield lambda: rows.mean(dim=0, dtype=torch.float64)
     yield lambda: 2.0 * (rows - rows[0])
     yield lambda: rows.sum(dim=1)
+    yield lambda: rows.topk(COLUMNS // 2, dim=1)
     yield lambda: rows.clamp(min=0.0)
     yield lambda: torch.nextafter(rows, rows)
     yield lambda: rows.gather(1, 0 * numbers[:, None])

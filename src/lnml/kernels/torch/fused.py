@@ -49,7 +49,6 @@ MARK_WHOLE = {"ROWS": 128, "num_warps": 4, "num_stages": 2}
 MARK_PARTS = {"ROWS": 128, "num_warps": 4, "num_stages": 3}
 LIST = {"BLOCK": BLOCK, "num_warps": 1}
 ROW = {"COLUMNS": 4096, "num_warps": 8}
-BEST = {"COLUMNS": 1024, "num_warps": 4}
 
 
 def usable(values: torch.Tensor) -> bool:
@@ -220,27 +219,6 @@ class Lister:
                 lo, self.n_blocks, **LIST,
             )  # fmt: skip
         return columns
-
-
-def kth_best(scores: torch.Tensor, k: int) -> torch.Tensor:
-    """Return a number for each row of scores (m, n) that is at most its k-th largest one."""
-    out = torch.empty(scores.shape[0], dtype=scores.dtype, device=scores.device)
-    _programs().kth_best[(scores.shape[0],)](scores, out, scores.shape[1], k, **BEST)
-    return out
-
-
-def list_best(
-    scores: torch.Tensor, limits: torch.Tensor, width: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return columns (m, width) of scores (m, n) that reach the limit of their row, and counts.
-
-    The first ones are listed, in their order, and -1 behind them; all are counted.
-    """
-    n_rows, n = scores.shape
-    columns = torch.full((n_rows, width), -1, dtype=torch.int32, device=scores.device)
-    counts = torch.empty(n_rows, dtype=torch.int32, device=scores.device)
-    _programs().list_best[(n_rows,)](scores, limits, columns, counts, n, width, **BEST)
-    return columns, counts
 
 
 def exponentiate(exponents: torch.Tensor, first_row: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,8 +1,8 @@
 """Exact k nearest neighbours.
 
 A matrix product bounds all distances; those that may be among the nearest are
-computed from differences. In nearly all rows these are a few. Rows where more are about as
-near, as in data with many ties, are looked at again, and list whatever may count.
+computed from differences. In nearly all rows a few of the best products hold all of these.
+Rows where more are about as near, as in data with many ties, list whatever may count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import torch
 from lnml.core.pairs import TooManyPairs, round_ties
 from lnml.core.points import Embedding
 from lnml.kernels.tiles import row_tiles
-from lnml.kernels.torch import fused
 from lnml.kernels.torch.basics import squared_norms, to_tensor
 from lnml.kernels.torch.distances import pair_distances
 from lnml.kernels.torch.passing import Passing, passing, scores_lister
@@ -24,10 +23,8 @@ from lnml.kernels.torch.search import Window, WindowSearch
 
 # More than the relative distance of two numbers that round_ties makes equal.
 _TIE_WIDTH = 2.0**-35
-# Candidates of a row beyond k that are looked at before it counts as crowded, and bytes that each
-# of them takes.
+# Candidates of a row beyond k that are looked at before it counts as crowded.
 _SPARE = 8
-_NEAR_BYTES = 64
 # Arrays of the size of a tile that live at the same time.
 _TILE_COPIES = 2
 # Rows in reach, in units of those that are wanted, that are sorted at most.
@@ -137,17 +134,13 @@ class NearestSearch:
         Queries of range c look at references of range c only.
         """
         ranges = list(zip(pairwise(query_start), pairwise(reference_start), strict=True))
-        n_rows, width, device = self.queries.shape[0], self.k + _SPARE, self.norms.device
-        crowded = torch.ones(n_rows, dtype=torch.bool, device=device)
-        near = torch.full((n_rows, width), -1, dtype=torch.int32, device=device)
+        crowded = torch.ones(self.queries.shape[0], dtype=torch.bool, device=self.norms.device)
         for (first, last), (low, high) in ranges:
-            if high - low <= width:
+            if high - low <= self.k + _SPARE:
                 continue
             for lo, hi in row_tiles(last - first, self._most_rows(high - low)):
                 part = slice(int(first + lo), int(first + hi))
-                near[part], crowded[part] = self._near(part, int(low), int(high))
-        for lo, hi in row_tiles(n_rows, max(1, self.room // (_NEAR_BYTES * width))):
-            self._rank(slice(lo, hi), near[lo:hi])
+                crowded[part] = self._search_best(part, int(low), int(high))
         # One question for all ranges: the host waits for each answer of the device.
         rows = torch.nonzero(crowded)[:, 0]
         starts = torch.searchsorted(rows, to_tensor(query_start, rows.device)).tolist()
@@ -162,37 +155,24 @@ class NearestSearch:
         """Return how many rows of a tile there is room for."""
         return int(self.room // (_TILE_COPIES * n_references * self.references.itemsize))
 
-    def _near(self, part: slice, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Columns low..high that may be among the nearest of some rows, in their order.
-
-        -1 stands behind them. The second tensor says in which rows there are more than listed.
-        """
+    def _search_best(self, part: slice, low: int, high: int) -> torch.Tensor:
+        """Fill rows from their best scores; return in which others may be as near."""
         scores = self.left[part] @ self.right[low:high].T
         if self.exclude_self:
             scores.diagonal(part.start - low).fill_(-torch.inf)
-        width = self.k + _SPARE
-        if fused.usable(scores):
-            limits = self._limits(fused.kth_best(scores, self.k), self.norms[part])
-            columns, counts = fused.list_best(scores, limits, width)
-            return torch.where(columns >= 0, columns + low, -1), counts > width
-        best = scores.topk(width, dim=1)
+        best = scores.topk(self.k + _SPARE, dim=1)
         limits = self._limits(best.values[:, self.k - 1], self.norms[part])
-        columns = best.indices.sort(dim=1).values.int() + low
-        return columns, best.values[:, -1] >= limits
-
-    def _rank(self, part: slice, columns: torch.Tensor) -> None:
-        """Fill some rows with the nearest of the columns (m, width) of each."""
-        rows = torch.arange(part.start, part.stop, dtype=torch.int32, device=columns.device)
+        columns = best.indices.sort(dim=1).values + low
+        rows = torch.arange(part.start, part.stop, device=columns.device)
         exact = pair_distances(
-            self.queries, rows.repeat_interleave(columns.shape[1]),
-            self.references, columns.clamp(min=0).reshape(-1), self.room,
+            self.queries, rows.repeat_interleave(columns.shape[1]).int(),
+            self.references, columns.reshape(-1).int(), self.room,
         )  # fmt: skip
-        exact = torch.where(
-            columns >= 0, round_ties(exact.double()).reshape(columns.shape), torch.inf
-        )
-        nearest = torch.sort(exact, dim=1, stable=True)
-        self.distances[part] = nearest.values[:, : self.k]
-        self.indices[part] = columns.gather(1, nearest.indices[:, : self.k]).long()
+        exact = round_ties(exact.double()).reshape(columns.shape)
+        near = torch.sort(exact, dim=1, stable=True)
+        self.distances[part] = near.values[:, : self.k]
+        self.indices[part] = columns.gather(1, near.indices[:, : self.k])
+        return best.values[:, -1] >= limits
 
     def _search_all(self, rows: torch.Tensor, low: int, high: int) -> None:
         """Fill some rows, given by number, from all references low..high that may be near."""

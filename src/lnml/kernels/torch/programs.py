@@ -325,38 +325,6 @@ def list_marked(marks, blocks, starts, columns, first_row, n_blocks, BLOCK: tl.c
 
 
 @triton.jit
-def kth_best(scores, out, n, k, COLUMNS: tl.constexpr):
-    """Lower bound of the k-th largest score of a row: that of the largest in every COLUMNS-th."""
-    row = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(0, COLUMNS)
-    best = tl.full((COLUMNS,), -float("inf"), dtype=scores.dtype.element_ty)
-    for start in range(0, n, COLUMNS):
-        j = start + lane
-        best = tl.maximum(best, tl.load(scores + row * n + j, mask=j < n, other=-float("inf")))
-    for _ in range(1, k):
-        best = tl.where(lane == tl.argmax(best, axis=0), -float("inf"), best)
-    tl.store(out + row, tl.max(best, axis=0))
-
-
-@triton.jit
-def list_best(scores, limits, columns, counts, n, width, COLUMNS: tl.constexpr):
-    """List the first columns of a row that reach its limit, at most ``width``; count all."""
-    row = tl.program_id(0).to(tl.int64)
-    limit = tl.load(limits + row)
-    found = 0
-    for start in range(0, n, COLUMNS):
-        j = start + tl.arange(0, COLUMNS)
-        score = tl.load(scores + row * n + j, mask=j < n, other=-float("inf"))
-        kept = (score >= limit).to(tl.int32)
-        more = tl.sum(kept, axis=0)
-        if more > 0:
-            place = found + tl.cumsum(kept, axis=0) - 1
-            tl.store(columns + row * width + place, j, mask=(kept != 0) & (place < width))
-            found += more
-    tl.store(counts + row, found)
-
-
-@triton.jit
 def exponentiate(exponents, totals, largest, first_row, n, COLUMNS: tl.constexpr):
     """Weights of one row, their sum, and the largest exponent."""
     row = tl.program_id(0).to(tl.int64)
