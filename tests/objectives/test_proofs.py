@@ -14,6 +14,7 @@ from lnml.core.pairs import Edge
 from lnml.objectives import triplet_proof
 from lnml.objectives.conditioning import class_pull, whiten_pull
 from lnml.objectives.triplet_proof import embedding_error
+from lnml.objectives.triplet_task import TripletTask
 from lnml.proofs.rounding import gamma
 from lnml.proofs.slopes import Slopes
 from lnml.solvers import path
@@ -39,6 +40,29 @@ def test_large_proofs_are_proofs(monkeypatch, dtype):
     assert model.objective_ == pytest.approx(
         found.objective, rel=1e-12 if dtype == np.float64 else 1e-6
     )
+
+
+def test_large_proofs_of_mixtures(monkeypatch):
+    """Where slopes at several metrics are mixed, these stay where the device has them."""
+    for name in ("LARGE", "LARGE_ON_DEVICE"):
+        monkeypatch.setattr(triplet_proof, name, 0.0)
+    n_parts, parts_of = [], TripletTask.dual_parts
+
+    def counted(task):
+        parts = parts_of(task)
+        n_parts.append(len(parts))
+        return parts
+
+    monkeypatch.setattr(TripletTask, "dual_parts", counted)
+    for name in ("wine", "ionosphere"):
+        X, y = small_dataset(name)
+        spread = X.std(axis=0)
+        X = ((X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)).astype(np.float32)
+        model = LMNN().fit(X, y)
+        assert model.duality_gap_ <= 1e-3
+        found = verify(model.certificate(X, y), X, y)
+        assert found.holds, found.reason
+    assert max(n_parts) > 1
 
 
 @pytest.mark.parametrize("size", [1.6e9, 2e7])

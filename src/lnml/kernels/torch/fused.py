@@ -138,9 +138,7 @@ def aligned(values: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.pad(values, (0, missing))
 
 
-def laplacian(
-    graph: Joined, weights: torch.Tensor, values: torch.Tensor, dtype: torch.dtype
-) -> torch.Tensor:
+def laplacian(graph: Joined, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """See :func:`lnml.kernels.torch.laplacian.sum_pairs`."""
     rows, starts, offsets = graph.pairs.pieces(LONG_PIECE)
     width = values.shape[1]
@@ -151,7 +149,7 @@ def laplacian(
             values, rows, starts, graph.pairs.indptr, graph.pairs.indices, graph.places, weights,
             sums, width, PIECE=LONG_PIECE, COORDINATES=at_once, **LAPLACIAN,
         )  # fmt: skip
-    return _of_rows(sums, offsets, dtype)
+    return _of_rows(sums, offsets, values.dtype)
 
 
 class Lister:

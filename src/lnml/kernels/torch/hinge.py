@@ -162,16 +162,16 @@ def hinge(
     of_slopes: Any = None
     if moment:
         data = embedding.points.data
-        values, width, exact = triplets.z, embedding.coordinates.shape[1], moment == "data"
-        if exact:
+        values, width = triplets.z, embedding.coordinates.shape[1]
+        if moment == "data":
             values, width = _aligned(data), data.shape[1]
-        moved = laplacian(graph, joint_weights(sums), values, room, exact=exact)[:, :width]
-        of_slopes = device_gram(moved, data, exact=exact)
+        moved = laplacian(graph, joint_weights(sums), values, room)[:, :width]
+        of_slopes = device_gram(moved, data, exact=moment == "data")
         if _on_device(embedding):
             return _on_device_sums(sums.totals, of_slopes)
         of_slopes = to_numpy(of_slopes)
-    smoothed, value, slope_sum, n_active = sums.totals.tolist()
-    return Hinge(smoothed, value, slope_sum, int(n_active), sums.target_hinge, of_slopes)
+    smoothed, exact, slope_sum, n_active = sums.totals.tolist()
+    return Hinge(smoothed, exact, slope_sum, int(n_active), sums.target_hinge, of_slopes)
 
 
 def _replayed(

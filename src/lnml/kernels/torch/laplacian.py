@@ -16,18 +16,16 @@ from lnml.kernels.torch.working_set import Joined
 
 
 def laplacian(
-    graph: Joined, weights: torch.Tensor, values: torch.Tensor, room: int, *, exact: bool = False
+    graph: Joined, weights: torch.Tensor, values: torch.Tensor, room: int
 ) -> torch.Tensor:
     """Lap(W + W^T) @ values, given the weights of the joined pairs.
 
     Every row gathers its own sum over the pairs it begins and those it ends, in
-    float64 and in an order that is always the same. It is rounded to the type of the values,
-    unless it has to be ``exact``.
+    float64 and in an order that is always the same.
     """
-    dtype = torch.float64 if exact else values.dtype
     if fused.usable(values):
-        return fused.laplacian(graph, weights, values, dtype)
-    return sum_pairs(graph, weights, values, room).to(dtype)
+        return fused.laplacian(graph, weights, values)
+    return sum_pairs(graph, weights, values, room).to(values.dtype)
 
 
 def edge_scatter(points: Points, edges: list[Edge], room: int) -> EdgeScatter:
