@@ -105,3 +105,24 @@ def test_other_coordinates_have_no_bounds():
     assert working.screen.at(z[:, :2].contiguous()) is None
     assert working.screen.at(z.float()) is None
     assert working.screen.at(z) is not None
+
+
+@pytest.mark.parametrize("width", [32, 64, 96, 160, 192])
+def test_entries_of_a_product_that_reach_a_limit(width):
+    """All columns at once, parts of 32, and parts of 64."""
+    rng = np.random.default_rng(width)
+    left, right = (
+        torch.as_tensor(rng.integers(-3, 4, (n, width)), dtype=torch.float16, device=DEVICE)
+        for n in (70, 300)
+    )
+    # Products of small whole numbers are exact.
+    scores = left.double() @ right.double().T
+    limits = scores.quantile(0.9, dim=1).half()
+    left_out = torch.stack([torch.arange(70), torch.arange(70) + 20], dim=1).to(DEVICE)
+    columns = torch.arange(300, device=DEVICE)
+    inside = (columns >= left_out[:, :1]) & (columns < left_out[:, 1:])
+    wanted = (scores >= limits[:, None]) & ~inside
+    found = fused.Lister.of_product(left, right, limits, left_out)
+    assert torch.equal(found.counts, wanted.sum(dim=1))
+    total = int(found.counts.sum())
+    assert torch.equal(found.columns(0, 70, total).long(), torch.nonzero(wanted)[:, 1])

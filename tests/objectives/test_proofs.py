@@ -10,9 +10,10 @@ from toy_data import blobs, device_targets, small_dataset, training_set
 
 from lnml import LMNN, LNML, MCML, MMC, NCA, RelativeComparisons, SupportVectorMetric
 from lnml.certificates import verify
-from lnml.core.pairs import Edge
+from lnml.core.pairs import Edge, EdgeScatter
 from lnml.objectives import triplet_proof
 from lnml.objectives.conditioning import class_pull, whiten_pull
+from lnml.objectives.large_proof import inside
 from lnml.objectives.triplet_proof import embedding_error
 from lnml.objectives.triplet_task import TripletTask
 from lnml.proofs.rounding import gamma
@@ -63,6 +64,30 @@ def test_large_proofs_of_mixtures(monkeypatch):
         found = verify(model.certificate(X, y), X, y)
         assert found.holds, found.reason
     assert max(n_parts) > 1
+
+
+def test_large_proofs_where_no_target_differs(monkeypatch):
+    """The dual matrix is zero: a check has its own rounding, for which it needs some slack."""
+    for name in ("LARGE", "LARGE_ON_DEVICE"):
+        monkeypatch.setattr(triplet_proof, name, 0.0)
+    numbers = np.arange(40)
+    y = numbers // 4 % 2
+    for X in (numbers[:, None] % 2, np.stack([numbers % 2, numbers // 2 % 2, 0 * y], axis=1)):
+        model = LMNN(n_neighbors=3).fit(X.astype(float), y)
+        assert 0.0 < model.certificate_.slack < 1e-30
+        assert model.duality_gap_ <= 1e-3
+        found = verify(model.certificate_, X.astype(float), y)
+        assert found.holds, found.reason
+
+
+def test_sums_of_slopes_are_rounded():
+    """A weight that is the sum of many has their rounding, in all directions at once."""
+    one = EdgeScatter(np.ones((3, 3)), np.ones(3), np.zeros(3), np.zeros(3))
+    few, many = (inside(one, np.eye(3), summed) for summed in (0, 1000))
+    np.testing.assert_array_equal(few.matrix, many.matrix)
+    # The matrix of ones has the eigenvalue three.
+    assert (many.error >= 3.0 * gamma(1000)).all()
+    assert (few.error < many.error).all()
 
 
 @pytest.mark.parametrize("size", [1.6e9, 2e7])

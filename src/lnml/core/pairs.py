@@ -278,7 +278,7 @@ class MixedSlopes(NamedTuple):
 
     Attributes
     ----------
-    triplets : one pair of numbers per slope, shape (t, 2)
+    triplets : one pair of whole numbers per slope, shape (t, 2)
         Position of the target pair in its pattern, and row of the impostor.
     slopes : shape (t,)
         The slopes that may not be zero.

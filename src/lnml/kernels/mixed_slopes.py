@@ -1,4 +1,4 @@
-"""Slopes of triplets mixed, and added up by pair, on the host."""
+"""Slopes of triplets mixed, and added up by pair, on the host: for kernels and for proofs."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ and solvers speak to a device through :class:`Kernels` alone. What they hold of 
 opaque: rows, coordinates, pairs, and values of rows or pairs stay where the device has them.
 Row values and pair values may be added, and multiplied by numbers; nothing else is
 asked of them. Sums over all rows come back as numbers and small matrices. Each operation is
-documented here and nowhere else.
+documented here and nowhere else. Two have a default, which a device may keep.
 """
 
 from __future__ import annotations

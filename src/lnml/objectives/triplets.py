@@ -43,7 +43,8 @@ class TripletObjective(ABC):
     form = Form.HINGES
     fixed_row_sizes = False
     cost_grows_with_distance = True
-    # Whether a large fit can be proved without the rows on the host.
+    # Whether a large fit can be proved without the rows on the host. Its certificates mix slopes
+    # at metrics alone, not dual points that were kept before.
     proves_large = False
 
     def __init__(
@@ -76,7 +77,8 @@ class TripletObjective(ABC):
         """Return what slopes prove; error, floor and targets are filled in elsewhere.
 
         They are a :class:`Slopes`, a :class:`SlopesAt`, or a
-        :class:`lnml.core.pairs.MixedSlopes` if ``proves_large``.
+        :class:`lnml.core.pairs.MixedSlopes` if ``proves_large``, as
+        :meth:`lnml.objectives.triplet_proof.FinishedTriplets.dual` returns them.
         """
 
     def prove(

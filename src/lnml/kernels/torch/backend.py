@@ -29,6 +29,7 @@ from lnml.kernels.torch import assignment as _assignment
 from lnml.kernels.torch import class_softmax as _class_softmax
 from lnml.kernels.torch import columns as _columns
 from lnml.kernels.torch import device as _device
+from lnml.kernels.torch import first_use
 from lnml.kernels.torch import hinge as _hinge
 from lnml.kernels.torch import laplacian as _laplacian
 from lnml.kernels.torch import patterns as _patterns
@@ -62,6 +63,8 @@ class TorchKernels(Kernels):
         self.n_rows = 0
 
     def session(self) -> AbstractContextManager[None]:
+        if self.device.type == "cuda":
+            first_use.start_programs(self.device)
         return _device.fit_session(self.device, lambda: self.n_rows)
 
     def points(self, data: Any, class_start: np.ndarray, order: np.ndarray | None = None) -> Points:
@@ -217,7 +220,11 @@ class TorchKernels(Kernels):
 
     def mixed_slopes(self, parts: list[tuple[float, Multipliers]], targets: Pattern) -> MixedSlopes:
         there = [(share, _patterns.as_multipliers(each, self.device)) for share, each in parts]
-        return _patterns.mixed_slopes(there, self.pattern(targets))
+        try:
+            return _patterns.mixed_slopes(there, self.pattern(targets))
+        except torch.cuda.OutOfMemoryError:
+            # The fit is solved: it shall not end for lack of room to prove it.
+            return super().mixed_slopes(there, targets)
 
     def target_hinges(self, embedding: Embedding, targets: Pattern, radius: Any) -> torch.Tensor:
         radius = to_tensor(radius, self.device, torch.float64)

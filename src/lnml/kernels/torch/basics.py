@@ -10,7 +10,10 @@ import torch
 
 # Rows that one thread of a GPU adds up.
 PIECE = 256
-# Arrays of at most so many bytes are sent to a GPU without waiting for its work.
+# Coordinates of a row that a program holds at once, at most.
+MOST_COORDINATES = 256
+# Arrays of at most so many bytes are sent to a GPU without waiting for its work; those of rows are
+# larger, and sent once a fit.
 MOST_PINNED = 2**20
 
 
@@ -22,9 +25,21 @@ def to_tensor(values: Any, device: torch.device, dtype: torch.dtype | None = Non
         # Torch knows no negative strides.
         values = np.ascontiguousarray(values)
         if device.type == "cuda" and values.nbytes <= MOST_PINNED:
-            here = torch.as_tensor(values, dtype=dtype)
-            return here.pin_memory().to(device, non_blocking=True)
+            return _sent(torch.as_tensor(values, dtype=dtype), device)
     return torch.as_tensor(values, device=device, dtype=dtype)
+
+
+def _sent(values: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Copy values to a GPU; from memory that cannot be paged out, and so without waiting for it.
+
+    What is sent is that copy in pinned memory: the values may change at once.
+    """
+    try:
+        values = torch.empty_like(values, pin_memory=True).copy_(values)
+    except RuntimeError:
+        # The system gives no such memory: a plain copy waits.
+        return values.to(device)
+    return values.to(device, non_blocking=True)
 
 
 def to_numpy(values: torch.Tensor) -> np.ndarray:

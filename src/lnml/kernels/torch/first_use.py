@@ -2,69 +2,100 @@
 
 Triton is imported, and reads its own files, which takes as long as a small fit. Torch loads each of
 its programs when it is first launched. Both are done in threads, beside what a fit does first
-(docs/gpu.md, "The first fit").
+(docs/gpu.md, "The first fit of a process"). The fewer of torch's programs a fit needs, the sooner
+it begins: code of this folder multiplies where it could square, negate or divide.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+
+from lnml.kernels.torch.basics import MOST_COORDINATES
 
 # Columns of the rows that operations are tried on, and how many rows there are.
 COLUMNS, ROWS = 128, 2048
 
+_LOG = logging.getLogger(__name__)
 _starting = threading.Lock()
 
 
 @cache
 def installed() -> bool:
     """Whether there seems to be a Triton; it is not imported to find out."""
-    return find_spec("triton") is not None
+    try:
+        spec = find_spec("triton")
+    except ValueError:
+        return False  # something else was put in its place
+    # A folder of that name has no origin.
+    return spec is not None and spec.origin is not None
 
 
-class FirstUse(NamedTuple):
-    """What is being read for a GPU.
-
-    Attributes
-    ----------
-    triton : Future
-        Whether Triton can be used.
-    programs : Future
-        Ends when torch has its programs.
-    """
-
-    triton: Future[bool]
-    programs: Future[None]
-
-
-def start(device: torch.device) -> FirstUse:
-    """Begin to read, at the first call for a GPU."""
+def start_triton(device: torch.device) -> None:
+    """Begin to read what Triton needs for a GPU, unless that was begun before."""
     with _starting:
-        return _started(device)
-
-
-@cache
-def _started(device: torch.device) -> FirstUse:
-    pool = ThreadPoolExecutor(2, thread_name_prefix="lnml-first-use")
-    found = FirstUse(pool.submit(_read_triton, device), pool.submit(_load_programs, device))
-    pool.shutdown(wait=False)
-    return found
+        _reading(device)
 
 
 def triton_ready(device: torch.device) -> bool:
     """Whether Triton can be used on a GPU; if reading failed, its error is raised each time."""
-    return start(device).triton.result()
+    with _starting:
+        reading = _reading(device)
+    error = reading.exception()
+    if error is not None:
+        # Its own traceback would keep what each failed fit held.
+        raise error.with_traceback(None)
+    return reading.result()
+
+
+def start_programs(device: torch.device) -> None:
+    """Begin to load torch's programs for a GPU, unless that was begun before."""
+    with _starting:
+        _loading(device)
 
 
 def wait_for_programs(device: torch.device) -> None:
-    """Wait until no program is being loaded. What failed will fail again where it is needed."""
-    wait([start(device).programs])
+    """Wait until none of torch's programs is being loaded for a GPU in the background."""
+    with _starting:
+        loading = _loading(device)
+    wait([loading])
+
+
+@cache
+def _reading(device: torch.device) -> Future[bool]:
+    return _in_a_thread(_read_triton, device)
+
+
+@cache
+def _loading(device: torch.device) -> Future[None]:
+    return _in_a_thread(_load_programs, device)
+
+
+def _in_a_thread(function: Callable[[torch.device], Any], device: torch.device) -> Future[Any]:
+    pool = ThreadPoolExecutor(1, thread_name_prefix="lnml-first-use")
+    found = pool.submit(function, device)
+    pool.shutdown(wait=False)
+    return found
+
+
+def _forget() -> None:
+    """Begin anew: a forked process has none of the threads."""
+    global _starting
+    _starting = threading.Lock()
+    _reading.cache_clear()
+    _loading.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _read_triton(device: torch.device) -> bool:
@@ -77,21 +108,31 @@ def _read_triton(device: torch.device) -> bool:
         if error.name not in ("triton", "triton.language"):
             raise
         return False
-    kinds, columns = (torch.float64, torch.int64, torch.float32), 256
+    kinds, columns = (torch.float64, torch.int64, torch.float32), MOST_COORDINATES
     with torch.cuda.device(device):
         programs.add_pieces.warmup(*kinds, columns, COORDINATES=columns, num_warps=1, grid=(1,))
     return True
 
 
 def _load_programs(device: torch.device) -> None:
-    """Launch the operations of fits on a few rows, so that torch has their programs."""
+    """Launch the operations of fits on a few rows, so that torch has their programs.
+
+    One that fails here fails again where a fit asks for it, and is told there.
+    """
     with torch.no_grad():
-        for operation in _operations(device):
-            operation()
+        try:
+            for operation in _operations(device):
+                operation()
+        except RuntimeError as error:
+            _LOG.debug("torch's programs were not loaded beforehand: %s", error)
 
 
 def _operations(device: torch.device) -> Iterator[Callable[[], Any]]:
-    """Operations of a fit, in the order in which one asks for them."""
+    """Operations of a fit, in the order in which one asks for them.
+
+    They are those that took longest in the first fit of LNML on MNIST, by torch.profiler. What is
+    missing here is loaded when a fit asks for it.
+    """
     rows = torch.ones((ROWS, COLUMNS), device=device)
     wide, numbers = rows.double(), torch.arange(ROWS, device=device)
     ends = torch.arange(0, ROWS + 1, ROWS // 2, device=device)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from lnml.kernels.torch import first_use
-from lnml.kernels.torch.basics import float64_zeros
+from lnml.kernels.torch.basics import MOST_COORDINATES, float64_zeros
 
 if TYPE_CHECKING:
     from lnml.kernels.torch.hinge import Triplets
@@ -29,7 +29,6 @@ LAPLACIAN = {"WORD": 32, "PAIRS": 2, "num_warps": 1}
 FOLLOW = {"COORDINATES": 256, "num_warps": 1}
 # Pairs of the joined lists that one program goes through: most have no weight.
 LONG_PIECE = 512
-MOST_COORDINATES = 256
 # Triton loads 16 bytes at a time if widths are a multiple of this; few columns are not worth it.
 ALIGNMENT = 16
 LEAST_ALIGNED = 32

@@ -58,6 +58,7 @@ class TorchPattern(Neighborhoods):
         Returns row and first pair of every piece, and indptr of the pieces of the rows. The length
         is a power of two.
         """
+        assert length & (length - 1) == 0, "a power of two"
         if length not in self._pieces:
             counts = (self.sizes + length - 1) >> (length.bit_length() - 1)
             offsets = offsets_of(counts)
@@ -86,10 +87,6 @@ class TorchPattern(Neighborhoods):
 
     def to_host(self) -> Neighborhoods:
         """Return the same neighbourhoods in NumPy arrays."""
-        return self._here
-
-    @cached_property
-    def _here(self) -> Neighborhoods:
         return Neighborhoods(to_numpy(self.indptr), to_numpy(self.indices))
 
     def to_graph(self) -> object:
@@ -166,7 +163,12 @@ def mixed_slopes(parts: list[tuple[float, Multipliers]], targets: TorchPattern) 
         rows = TorchPattern(slopes.indptr, slopes.impostor).rows
         keys.append(((targets.indptr[rows] + slopes.slot) << 32) | slopes.impostor)
         values.append(share * slopes.value)
-    key, value = torch.cat(keys), torch.cat(values)
+    if len(parts) == 1:
+        key, value = keys[0], values[0]
+    else:
+        key, value = torch.cat(keys), torch.cat(values)
+    # They are many, and not needed twice.
+    del keys, values
     if len(parts) > 1:
         key, value, _ = _summed(key, value)
         # Rounding may lift a sum of shares of one above one.

@@ -61,6 +61,8 @@ class Replay:
         """Return the recorded operations, or False if they cannot be recorded."""
         device = given[0].device
         self._inputs = tuple(each.clone() for each in given)
+        # What a thread loads for this fit may not come between.
+        wait_for_programs(device)
         try:
             graph, self._output = _pool(device).record(lambda: function(*self._inputs))
         except RuntimeError:
@@ -75,8 +77,6 @@ class _Pool:
     """
 
     def __init__(self, device: torch.device) -> None:
-        # Nothing else may be loaded while operations are recorded.
-        wait_for_programs(device)
         self._device, self._stream = device, torch.cuda.Stream(device)
         self._handle = torch.cuda.graph_pool_handle()
         self._first = self.record(lambda: torch.zeros(1, device=device))
