@@ -91,3 +91,18 @@ def test_shares_of_one_do_not_exceed_one():
     slopes, dense = slopes_of(problem[1], 0.3, 0)
     slopes = replace(slopes, value=np.ones_like(slopes.value))
     assert_mixed([(share, (slopes, 1.0 * (dense > 0.0))) for share in (0.33, 0.56, 0.11)], problem)
+
+
+def test_without_room_on_the_device(device, monkeypatch):
+    """The host adds them up: the fit is solved by then."""
+    if not device.startswith(("torch", "cuda")):
+        pytest.skip("slopes are on the host anyway")
+    torch = pytest.importorskip("torch")
+
+    def too_much(*args):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr("lnml.kernels.torch.patterns.mixed_slopes", too_much)
+    problem = full(4)
+    parts = [(0.5, slopes_of(problem[1], 0.2, seed)) for seed in range(2)]
+    assert_mixed(parts, problem)

@@ -14,8 +14,8 @@ from lnml.core.pairs import Edge, EdgeScatter
 from lnml.objectives import triplet_proof
 from lnml.objectives.conditioning import class_pull, whiten_pull
 from lnml.objectives.large_proof import inside
+from lnml.objectives.seen_slopes import KeptSlopes
 from lnml.objectives.triplet_proof import embedding_error
-from lnml.objectives.triplet_task import TripletTask
 from lnml.proofs.rounding import gamma
 from lnml.proofs.slopes import Slopes
 from lnml.solvers import path
@@ -47,14 +47,13 @@ def test_large_proofs_of_mixtures(monkeypatch):
     """Where slopes at several metrics are mixed, these stay where the device has them."""
     for name in ("LARGE", "LARGE_ON_DEVICE"):
         monkeypatch.setattr(triplet_proof, name, 0.0)
-    n_parts, parts_of = [], TripletTask.dual_parts
+    n_parts, mixed = [], KeptSlopes.mixed
 
-    def counted(task):
-        parts = parts_of(task)
-        n_parts.append(len(parts))
-        return parts
+    def counted(kept):
+        n_parts.append(len(kept._parts))
+        return mixed(kept)
 
-    monkeypatch.setattr(TripletTask, "dual_parts", counted)
+    monkeypatch.setattr(KeptSlopes, "mixed", counted)
     for name in ("wine", "ionosphere"):
         X, y = small_dataset(name)
         spread = X.std(axis=0)

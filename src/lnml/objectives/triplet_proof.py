@@ -81,7 +81,7 @@ class FinishedTriplets:
         # Differences of many long rows take longer than a fit: the device embeds rows first.
         most = LARGE_ON_DEVICE if is_tensor(self.points.data) else LARGE
         self.streamed = task.slopes_at is not None
-        n_pairs = i.size + (0 if self.streamed else task.n_slopes())
+        n_pairs = i.size + (0 if self.streamed else task.dual.count())
         self.large = care == 0 and n_pairs * components.size > most and not task.points.far
         self.large = may_be_large and (self.large or self.kernels.remote)
         self.large = self.large or (self.streamed and care == 0)
@@ -116,9 +116,7 @@ class FinishedTriplets:
         """Return the slopes that prove the bound; those of a large fit stay on the device."""
         if self.task.slopes_at is not None:
             return self.task.slopes_at
-        if self.large:
-            return self.kernels.mixed_slopes(self.task.dual_parts(), self.task.targets)
-        return self.task.dual()
+        return self.task.dual.mixed() if self.large else self.task.dual.on_host()
 
     @property
     def triplets(self) -> Triplets:

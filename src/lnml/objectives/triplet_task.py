@@ -13,7 +13,6 @@ import numpy as np
 from lnml.core.pairs import (
     PAIR_BYTES,
     Hinge,
-    Multipliers,
     Pattern,
     Search,
     Streamed,
@@ -26,7 +25,7 @@ from lnml.core.text import memory_text
 from lnml.core.warm_start import WarmStart
 from lnml.kernels.protocol import Kernels
 from lnml.objectives.base import Coordinates, Task
-from lnml.objectives.seen_slopes import SeenSlopes
+from lnml.objectives.seen_slopes import KeptSlopes, SeenSlopes
 from lnml.proofs.slopes import Slopes, SlopesAt
 
 # A search looks further than it must by this factor, so that its result stays useful
@@ -148,9 +147,7 @@ class TripletTask(Task, ABC):
         self.precision = points.precision
         self.known: Search | None = None
         self.dual_bound = 0.0
-        self._dual: SlopesAt | list[tuple[float, Slopes | SeenSlopes]] | None = None
-        # The same on the host, once it was asked for.
-        self._mixture: Slopes | None = None
+        self._dual: SlopesAt | KeptSlopes | None = None
         # Slopes at the last metrics, as many as a certificate may mix; the newest last.
         self._recent: list[SeenSlopes] = []
         self.last_search: Search | None = None
@@ -229,7 +226,7 @@ class TripletTask(Task, ABC):
     def _stream(self) -> None:
         """Let go of all that grows with the impostors."""
         self.working = Streamed.of(self.kernels.working_set(self.targets, None))
-        self.last_search = self._dual = self._mixture = None
+        self.last_search = self._dual = None
         self.dual_bound = 0.0
         self._recent.clear()
 
@@ -313,55 +310,20 @@ class TripletTask(Task, ABC):
         parts: list[tuple[float, Slopes | SeenSlopes]] = [part for part in new if part[0] > 0.0]
         if seen.kept > 0.0:
             # At once: else all points that were ever mixed would stay.
-            mixture = self._mixed([(seen.kept, self.dual()), *parts])
-            self._dual, self._mixture = [(1.0, mixture)], mixture
-        else:
-            self._dual, self._mixture = parts, None
+            parts = [(seen.kept, self.dual.on_host()), *parts]
+            parts = [(1.0, KeptSlopes(self.kernels, self.targets, parts).on_host())]
+        self._dual = KeptSlopes(self.kernels, self.targets, parts)
 
     @property
     def slopes_at(self) -> SlopesAt | None:
         """Where the slopes of the dual point are, if there is no room to keep them."""
         return self._dual if isinstance(self._dual, SlopesAt) else None
 
-    def dual(self) -> Slopes:
-        """Return the dual point that was kept, on the host."""
-        assert isinstance(self._dual, list)
-        if self._mixture is None:
-            self._mixture = self._mixed(self._dual)
-        return self._mixture
-
-    def n_slopes(self) -> int:
-        """Return how many slopes the dual point that was kept is mixed from."""
-        assert isinstance(self._dual, list)
-        parts = (each if isinstance(each, Slopes) else self._there(each) for _, each in self._dual)
-        return sum(part.value.shape[0] for part in parts)
-
-    def dual_parts(self) -> list[tuple[float, Multipliers]]:
-        """Return the slopes that the dual point is mixed from, with the share of each.
-
-        No earlier dual point may be part of the mixture.
-        """
-        assert isinstance(self._dual, list)
-        parts = []
-        for share, each in self._dual:
-            assert isinstance(each, SeenSlopes)
-            parts.append((share, self._there(each)))
-        return parts
-
-    def _there(self, seen: SeenSlopes) -> Multipliers:
-        """Return slopes where the device has them, or on the host if rows cannot come there."""
-        return seen.on_host() if self.kernels.remote else seen.slopes()
-
-    def _mixed(self, parts: list[tuple[float, Slopes | SeenSlopes]]) -> Slopes:
-        return Slopes.mixture(
-            [
-                (share, each if isinstance(each, Slopes) else self._listed(each))
-                for share, each in parts
-            ]
-        )
-
-    def _listed(self, seen: SeenSlopes) -> Slopes:
-        return Slopes.of(seen.on_host(), self.targets, self.kernels)
+    @property
+    def dual(self) -> KeptSlopes:
+        """The dual point that was kept, if there is room for its slopes."""
+        assert isinstance(self._dual, KeptSlopes)
+        return self._dual
 
     def update_multipliers(self, components: np.ndarray, smoothing: float) -> None:
         """Take the slopes at a metric as the new multipliers."""
