@@ -52,6 +52,11 @@ def test_once_for_each_device(asked):
     assert sorted(asked) == found
 
 
+def test_who_waits_for_programs_does_not_load_them(asked):
+    first_use.wait_for_programs(DEVICE)
+    assert asked == []
+
+
 def test_once_for_many_threads(asked):
     threads = [threading.Thread(target=first_use.triton_ready, args=(DEVICE,)) for _ in range(8)]
     for thread in threads:

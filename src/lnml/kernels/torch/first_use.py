@@ -26,6 +26,7 @@ COLUMNS, ROWS = 128, 2048
 
 _LOG = logging.getLogger(__name__)
 _starting = threading.Lock()
+_futures: dict[tuple[Callable[[torch.device], Any], torch.device], Future[Any]] = {}
 
 
 @cache
@@ -41,57 +42,46 @@ def installed() -> bool:
 
 def start_triton(device: torch.device) -> None:
     """Begin to read what Triton needs for a GPU, unless that was begun before."""
-    with _starting:
-        _reading(device)
+    _begun(_read_triton, device)
 
 
 def triton_ready(device: torch.device) -> bool:
     """Whether Triton can be used on a GPU; if reading failed, its error is raised each time."""
-    with _starting:
-        reading = _reading(device)
+    reading = _begun(_read_triton, device)
     error = reading.exception()
     if error is not None:
         # Its own traceback would keep what each failed fit held.
         raise error.with_traceback(None)
-    return reading.result()
+    return bool(reading.result())
 
 
 def start_programs(device: torch.device) -> None:
     """Begin to load torch's programs for a GPU, unless that was begun before."""
-    with _starting:
-        _loading(device)
+    _begun(_load_programs, device)
 
 
 def wait_for_programs(device: torch.device) -> None:
     """Wait until none of torch's programs is being loaded for a GPU in the background."""
+    loading = _futures.get((_load_programs, device))
+    if loading is not None:
+        wait([loading])
+
+
+def _begun(function: Callable[[torch.device], Any], device: torch.device) -> Future[Any]:
+    """Return what a function finds for a device; it runs in a thread, once."""
     with _starting:
-        loading = _loading(device)
-    wait([loading])
-
-
-@cache
-def _reading(device: torch.device) -> Future[bool]:
-    return _in_a_thread(_read_triton, device)
-
-
-@cache
-def _loading(device: torch.device) -> Future[None]:
-    return _in_a_thread(_load_programs, device)
-
-
-def _in_a_thread(function: Callable[[torch.device], Any], device: torch.device) -> Future[Any]:
-    pool = ThreadPoolExecutor(1, thread_name_prefix="lnml-first-use")
-    found = pool.submit(function, device)
-    pool.shutdown(wait=False)
-    return found
+        if (function, device) not in _futures:
+            pool = ThreadPoolExecutor(1, thread_name_prefix="lnml-first-use")
+            _futures[function, device] = pool.submit(function, device)
+            pool.shutdown(wait=False)
+        return _futures[function, device]
 
 
 def _forget() -> None:
     """Begin anew: a forked process has none of the threads."""
     global _starting
     _starting = threading.Lock()
-    _reading.cache_clear()
-    _loading.cache_clear()
+    _futures.clear()
 
 
 if hasattr(os, "register_at_fork"):
